@@ -3,13 +3,14 @@
 # train-example  a PyTorch script as it is, tuned, and with what was found, in about three minutes
 # test        ruff, mypy and pytest
 # test-torch  the tests that need PyTorch, Triton or CUDA's compiler, which it installs; no GPU is needed
+# test-docs   every command and every block of Python that the documentation shows
 # test-slow   the long checks: twenty kills, long fuzzing
 # clean       remove what these made
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup setup-torch quickstart train-example test test-torch test-slow clean
+.PHONY: setup setup-torch quickstart train-example test test-torch test-docs test-slow clean
 
 setup: .venv/ready
 
@@ -42,6 +43,9 @@ test: setup
 
 test-torch: setup-torch
 	$(BIN)/pytest -m 'torch and not slow'
+
+test-docs: setup
+	$(BIN)/pytest -n 2 -m slow tests/docs
 
 test-slow: setup
 	$(BIN)/pytest -m slow

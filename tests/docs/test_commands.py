@@ -1,4 +1,4 @@
-"""Every command and every Python block that the documentation shows is run here, page by page."""
+"""Every command and Python block that the documentation shows is run, page by page (``make test-docs``)."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def steps(page: Path) -> list[tuple[str, str]]:
     return [(kind, text) for kind, text in found if not text.startswith(NEEDS_A_CLONE)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [p for p in PAGES if steps(p)], ids=lambda p: str(p.relative_to(ROOT)))
 def test_what_a_page_shows_works(page: Path, tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -233,7 +233,7 @@ knobs:
   x: {range: [0, 15], default: 0}
   y: {range: [0, 15], default: 0}
 measure: {min_readings: 3, max_readings: 3, finalists: 2}
-budget: {trials: 60}
+budget: {trials: 20}
 """
 
 
@@ -262,5 +262,5 @@ def test_where_that_is_sure_no_study_begins(tmp_path: Path) -> None:
 def test_one_knob_that_does_not_is_said_once(tmp_path: Path) -> None:
     notes = Heard()
     result = blind(tmp_path, notes, '[python3, bench.py, "{x}"]')
-    assert result.best is not None and result.reason == "60 trials"
+    assert result.best is not None and result.reason == "20 trials"
     assert len([note for note in notes.notes if "the knob 'y' never gets to the command" in note]) == 1

@@ -1,0 +1,69 @@
+"""How fast a training is fed: samples a second of PyTorch's ``DataLoader``, told what a search found.
+
+    python -m benchmarks.input_pipeline --time 90 --out benchmarks/results/input_pipeline.md
+
+Each row is a search of ``input-pipeline``, and its winner as the interleaved re-measurement has it. Of *more
+than memory holds* the decoded pictures are past the bound of the space; *a slower training* has so many
+filters that its own work is most of an epoch. A study that ``--store`` holds already is not searched again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from autotune.session.result import Result
+from autotune.space.configuration import Value
+from benchmarks.publishing import machine, software
+from benchmarks.running import run_as_command
+from benchmarks.searched_rows import ratio, say_workloads, search_each, searched_rows, winner
+
+SPACE = Path(__file__).parents[1] / "searchspaces" / "input-pipeline.yaml"
+WORKLOADS: Mapping[str, Mapping[str, Value]] = {
+    "as in the space": {},
+    "more than memory holds": {"samples": 6144},
+    "a slower training": {"filters": 256},
+}
+
+
+def rows(seconds: float, store: str) -> Iterator[str]:
+    """One search after the other, as lines of the table."""
+    for name, result in search_each(SPACE, WORKLOADS, seconds, store):
+        yield _line(name, result)
+
+
+def _line(name: str, result: Result) -> str:
+    rate = result.metrics["rate"]
+    against = {one.against: one for one in result.baselines}
+    cells = [
+        name,
+        f"{rate.value:,.0f} [{rate.low:,.0f}, {rate.high:,.0f}]",
+        ratio(result.speedup),
+        ratio(against.get("workers")),
+        f"{result.metrics['kept'].value / 2**20:.0f}",
+        str(sum(result.statuses.values())),
+        winner(result),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _head(seconds: float) -> list[str]:
+    return [
+        "# Feeding a training",
+        "",
+        f"`python -m benchmarks.input_pipeline --time {seconds:g}`, {software('torch', 'numpy')};",
+        f"{machine()}, both of which are used; strategy auto, seed 0.",
+        "",
+        say_workloads(SPACE, WORKLOADS),
+        "",
+        "Speed-ups of the rate with 95 % intervals, from the interleaved re-measurement, over a loader that",
+        "is told nothing, and over a worker for each core. *Kept*: MiB of memory that samples are kept in,",
+        "of which 64 may be used.",
+        "",
+        "| workload | samples/s | over the default | a worker for each core | kept | tries | winner |",
+        "|---|---|---|---|---|---|---|",
+    ]
+
+
+if __name__ == "__main__":
+    run_as_command(lambda: searched_rows(__doc__, 90, _head, rows))
