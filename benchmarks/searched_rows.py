@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import autotune
+from autotune.errors import InputError
 from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
 from autotune.space.configuration import Value
@@ -40,10 +41,16 @@ def searched_rows(
 def search_each(
     space: Path, workloads: Mapping[str, Mapping[str, Value]], seconds: float, store: str
 ) -> Iterator[tuple[str, Result]]:
-    """The result of each workload, which is said as it differs from that of the space."""
+    """The result of each workload, which is said as it differs from that of the space.
+
+    Raises :class:`~autotune.errors.InputError` where nothing has succeeded in the time.
+    """
     for name, workload in workloads.items():
         spec = read_spec(space, device=device_facts(), workload=workload)
-        yield name, autotune.search(spec, time=seconds, trials=10_000, store=store)
+        result = autotune.search(spec, time=seconds, trials=10_000, store=store)
+        if result.best is None:
+            raise InputError(f"{name}: nothing succeeded within {seconds:g} s: {result.why_nothing}")
+        yield name, result
 
 
 def say_workloads(space: Path, workloads: Mapping[str, Mapping[str, Value]]) -> str:
