@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.distributed_search import Knobs, best_of, make_objective
 from benchmarks.kept import Kept
 from benchmarks.publishing import machine, publish, software
-from benchmarks.running import at_least_one, one_thread_each, run_as_command
+from benchmarks.running import at_least_one, at_least_two, one_thread_each, run_as_command
 
 if TYPE_CHECKING:
     from autotune.space.spec import StudySpec
@@ -189,7 +189,7 @@ def main() -> None:
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
     parser.add_argument("--seeds", type=at_least_one, default=1)
     parser.add_argument("--trials", type=at_least_one, default=30)
-    parser.add_argument("--rounds", type=at_least_one, default=15, help="of the final comparison")
+    parser.add_argument("--rounds", type=at_least_two, default=15, help="of the final comparison")
     parser.add_argument("--kept", type=Path, default=Path("async_sgd.jsonl"), help="what there is so far")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()

@@ -38,7 +38,7 @@ from benchmarks import horovod_procedure
 from benchmarks.distributed_search import FINALISTS, Knobs, best_of, make_objective
 from benchmarks.kept import Kept
 from benchmarks.publishing import machine, publish, software
-from benchmarks.running import at_least_one, one_thread_each, run_as_command
+from benchmarks.running import at_least_one, at_least_two, one_thread_each, run_as_command
 
 if TYPE_CHECKING:
     from autotune.space.spec import StudySpec
@@ -294,7 +294,7 @@ def main() -> None:
         "--samples", type=at_least_one, default=horovod_procedure.SAMPLES, help="of Horovod's procedure"
     )
     parser.add_argument("--grid", type=float, default=1.0, help="share of the grid that is measured")
-    parser.add_argument("--rounds", type=at_least_one, default=18, help="of the final comparison")
+    parser.add_argument("--rounds", type=at_least_two, default=18, help="of the final comparison")
     parser.add_argument("--kept", type=Path, default=Path("communication.jsonl"), help="what there is so far")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()

@@ -44,6 +44,14 @@ def at_least_one(text: str) -> int:
     return number
 
 
+def at_least_two(text: str) -> int:
+    """The same of rounds of which some choose and the others tell."""
+    number = int(text)
+    if number < 2:
+        raise argparse.ArgumentTypeError(f"{number} is not at least 2: some choose, the others tell")
+    return number
+
+
 def counts(text: str) -> list[int]:
     """Numbers separated by commas, each at least 1: what an option is read with."""
     return [at_least_one(number) for number in text.split(",")]
