@@ -285,9 +285,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--links", nargs="+", default=[case.name for case in CASES], help="of all: %(default)s"
-    )
+    links = [case.name for case in CASES]
+    parser.add_argument("--links", nargs="+", choices=links, default=links)
     parser.add_argument("--seeds", type=at_least_one, default=1)
     parser.add_argument("--trials", type=at_least_one, default=30)
     parser.add_argument(
@@ -298,8 +297,6 @@ def main() -> None:
     parser.add_argument("--kept", type=Path, default=Path("communication.jsonl"), help="what there is so far")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    if unknown := set(options.links) - {case.name for case in CASES}:
-        parser.error(f"no such link: {', '.join(unknown)}")
     kept = Kept(options.kept)
     wanted = [case for case in CASES if case.name in options.links]
     lines = [run(case, seed, options, kept) for case, seed in itertools.product(wanted, range(options.seeds))]
