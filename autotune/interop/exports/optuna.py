@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from autotune.errors import InputError, Problem
+from autotune.interop.exports.failing import cannot_write, undone_on_failure
 from autotune.interop.for_optuna.trials import STATUS_ATTR
 from autotune.interop.foreign_databases import refuse_store
 from autotune.space.configuration import FrozenMap, Value, plain
@@ -53,7 +54,8 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
     """Write a study to the storage at ``where``: its name there, and how many trials.
 
     ``where`` is a database URL as Optuna takes it, the path of an SQLite file, or one that ends in ``.log``
-    (Optuna's journal). Raises :class:`InputError` where it cannot be opened, or has a study of the name.
+    (Optuna's journal). Raises :class:`InputError` where it cannot be opened, has a study of the name, or
+    cannot be written to: then nothing is left, or the error says what.
     """
     import optuna
     from optuna.exceptions import StorageInternalError
@@ -74,18 +76,19 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
         raise InputError(Problem(f"{where} has a study {study.label} already", hint=hint)) from None
     # The latter two: a database of something else, and a file that is no journal.
     except (SQLAlchemyError, ImportError, StorageInternalError, RuntimeError, ValueError) as error:
-        raise _unwritable(where, error) from error
-    try:
-        _describe(made, goals, _about(store, study))
-        for trial in trials:
-            template = frozen(trial, goals, distributions, curves.get(trial.id, {}))
-            with _interrupted_afterwards():
-                storage.create_new_trial(made._study_id, template_trial=template)
-    except BaseException as error:
-        storage.delete_study(made._study_id)  # or else half of it would be in the way of the next try
-        if isinstance(error, (SQLAlchemyError, StorageInternalError)):
-            raise _unwritable(where, error) from error
-        raise
+        raise cannot_write("Optuna", where, error) from error
+    failures = SQLAlchemyError, StorageInternalError
+    try:  # half of the study would be in the way of the next try
+        with undone_on_failure(
+            lambda: storage.delete_study(made._study_id), failures, f"the study {study.label!r}"
+        ):
+            _describe(made, goals, _about(store, study))
+            for trial in trials:
+                template = frozen(trial, goals, distributions, curves.get(trial.id, {}))
+                with _interrupted_afterwards():
+                    storage.create_new_trial(made._study_id, template_trial=template)
+    except failures as error:
+        raise cannot_write("Optuna", where, error) from error
     return study.label, len(trials)
 
 
@@ -107,10 +110,6 @@ def _interrupted_afterwards() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if heard:
         raise KeyboardInterrupt
-
-
-def _unwritable(where: str, error: Exception) -> InputError:
-    return InputError(f"Optuna cannot write to {where}: {str(error).strip().splitlines()[0]}")
 
 
 def _storage(where: str) -> BaseStorage:
