@@ -231,7 +231,7 @@ def call_key(
 ) -> list[Any]:
     """What tells calls apart: the arguments at ``places``, and of all the types of numbers and of elements.
 
-    Without the former ``1``, ``True`` and ``1.0`` would be one call, for they are equal.
+    Without the types ``1``, ``True`` and ``1.0`` would be one call, for they are equal.
     """
     given = len(args)
     call = [args[place] if place < given else kwargs.get(name) for place, name in places]
