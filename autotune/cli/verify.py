@@ -52,21 +52,13 @@ def command(
 
     Of an ARCHIVE (.zip) nothing is measured: it is said whether anything in it was altered, and what.
     """
-    archive = what is not None and what.endswith(".zip")
     if what is not None and (study is not None or file is not None):
         message = f"{what} is to be verified, and what --study or --recipes name"
         raise InputError(Problem(message, expected="one of them at a time"))
-    if digest is not None and not archive:
-        raise InputError(Problem("--digest is of an archive", expected="FILE.zip beside it"))
-    if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest.strip()):
-        raise InputError(
-            Problem(
-                f"--digest is {digest!r}, which no archive can have",
-                expected="64 hexadecimal digits, as autotune export and autotune verify print them",
-            )
-        )
-    if what is not None and archive:
+    if what is not None and what.endswith(".zip"):
         return _archive(Path(what), digest, store, as_json)
+    if digest is not None:
+        raise InputError(Problem("--digest is of an archive", expected="FILE.zip beside it"))
     study = study if what is None else what
     found = []
     with said_if_long(MEASURING, quiet=as_json):
@@ -111,6 +103,13 @@ def _archive(file: Path, digest: str | None, store: str | None, as_json: bool) -
     from autotune.interop.archives.known import known_digest
     from autotune.interop.archives.verifying import verify_archive
 
+    if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest.strip()):
+        raise InputError(
+            Problem(
+                f"--digest is {digest!r}, which no archive can have",
+                expected="64 hexadecimal digits, as autotune export and autotune verify print them",
+            )
+        )
     with said_if_long("reading the archive: Ctrl-C ends it", quiet=as_json):
         found = verify_archive(file, digest, partial(known_digest, store))
     if as_json:
