@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import warnings
 from collections.abc import Mapping
@@ -119,19 +118,10 @@ class TunedKernel:
         return options
 
     def _case(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Case, str]:
-        arguments = {**self._defaults(), **dict(zip(self.arg_names, args, strict=False)), **kwargs}
+        arguments = {**self.settings.defaults, **dict(zip(self.arg_names, args, strict=False)), **kwargs}
         case = Case.of(self.settings.key, arguments)
         tensor = next((value for value in arguments.values() if is_tensor(value)), None)
         return case, INTERPRETER if self._interpreted else device_name(tensor)
-
-    def _defaults(self) -> dict[str, Any]:
-        """The defaults of the kernel's parameters that are in the key, by name."""
-        inner = self.fn
-        while not inspect.isfunction(inner):
-            inner = inner.fn
-        parameters = inspect.signature(inner).parameters
-        found = {name: parameters[name].default for name in self.settings.key}
-        return {name: value for name, value in found.items() if value is not inspect.Parameter.empty}
 
     def _choose(self, case: Case, device: str) -> Choice:
         topic = _topic(self.settings.name, case, device)
