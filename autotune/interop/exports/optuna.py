@@ -255,38 +255,42 @@ def distributions_of(study: StudyRecord, trials: Sequence[TrialRecord]) -> dict[
 
 
 def _distribution(knob: Knob | None, tried: Sequence[Any]) -> BaseDistribution:
-    from optuna.distributions import CategoricalDistribution, IntDistribution
+    from optuna.distributions import CategoricalDistribution
 
-    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in tried)
-    if isinstance(knob, IntegerRange) and numbers and knob.scale != "log2":
-        low, high = min(knob.low, *tried), max(knob.high, *tried)
-        step = knob.step if all((value - low) % knob.step == 0 for value in tried) else 1
-        log = knob.scale == "log" and step == 1 and low > 0
-        return IntDistribution(int(low), int(low + (high - low) // step * step), log=log, step=step)
-    if isinstance(knob, FloatRange) and numbers:
-        return _float(knob, tried)
+    powers = isinstance(knob, IntegerRange) and knob.scale == "log2"
+    if isinstance(knob, (IntegerRange, FloatRange)) and not powers and all(map(_is_number, tried)):
+        return _range(knob, tried)
     values = knob.cells[0].values if knob is not None and _is_listed(knob) else ()
     listed = [_category(value) for value in values if not isinstance(value, FrozenMap)]
     known = {(type(value), value): None for value in [*listed, *tried]}
     choices = [value for _, value in known]
     if len(set(choices)) < len(choices):
         choices = [json.dumps(value) for value in choices]
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in choices):
+    if all(map(_is_number, choices)):
         choices.sort()
     return CategoricalDistribution(choices)
 
 
-def _float(knob: FloatRange, tried: Sequence[float]) -> BaseDistribution:
-    """With the knob's step, where that is what was tried and the scale is linear."""
-    from optuna.distributions import FloatDistribution
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
-    low, high = float(min(knob.low, *tried)), float(max(knob.high, *tried))
-    if knob.step is not None and knob.scale == "linear":
+
+def _range(knob: IntegerRange | FloatRange, tried: Sequence[float]) -> BaseDistribution:
+    """Of integers where only such were tried; with a float knob's step, where that is what was tried."""
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    low, high = min(knob.low, *tried), max(knob.high, *tried)
+    log = knob.scale != "linear" and low > 0
+    if isinstance(knob, IntegerRange) and all(isinstance(value, int) for value in tried):
+        step = knob.step if all((value - low) % knob.step == 0 for value in tried) else 1
+        whole = int(low), int(low + (high - low) // step * step)
+        return IntDistribution(*whole, log=log and step == 1, step=step)
+    if isinstance(knob, FloatRange) and knob.step is not None and knob.scale == "linear":
         last = cast(float, knob.cells[0].values[-1])
         gridded = FloatDistribution(knob.low, last, step=knob.step)
         if all(gridded._contains(value) for value in tried):
             return gridded
-    return FloatDistribution(low, high, log=knob.scale != "linear" and low > 0)
+    return FloatDistribution(float(low), float(high), log=log)
 
 
 def _as_listed(value: Any, distribution: BaseDistribution) -> Any:

@@ -172,6 +172,9 @@ def test_scales_and_steps_where_they_fit_what_was_tried(tmp_path: Path) -> None:
     assert exported(FloatRange("x", 0.0, 1.0, 0.25), 0.5, 1.25) == FloatDistribution(0.0, 1.25)
     assert exported(IntegerRange("x", 4, 16, scale="log2"), 4, 6) == CategoricalDistribution([4, 6, 8, 16])
     assert exported(IntegerRange("x", 1, 9, 2, scale="log"), 3) == IntDistribution(1, 9, step=2)
+    # What it was before it was a range of integers.
+    assert exported(IntegerRange("x", 1, 9), 3, 0.5) == FloatDistribution(0.5, 9.0)
+    assert exported(IntegerRange("x", 1, 9, scale="log"), 3, 0.5) == FloatDistribution(0.5, 9.0, log=True)
 
 
 def test_what_cannot_be_is_refused(store: Store, tmp_path: Path) -> None:
