@@ -10,6 +10,7 @@ import click
 from autotune.cli.main import DOES_NOT_HOLD, DONE
 from autotune.cli.options import echo, json_option, print_json, store_option, study_argument
 from autotune.cli.silence import said_if_long
+from autotune.report.words.titled import titled
 
 if TYPE_CHECKING:
     from autotune.session.reproduction.derivation import Departure, Derivation
@@ -48,10 +49,10 @@ def say(derivation: Derivation) -> str:
         lines = [f"{label}: all {say_count(derivation.compared, 'proposal')} follow from the record"]
     else:
         lines = [f"{label}: trial {departure.trial} does not follow from the record", *_departure(departure)]
-        lines += [_line("" if place else "likely", why) for place, why in enumerate(derivation.causes)]
+        lines += titled("likely", *derivation.causes)
         before = derivation.compared - 1
         follow = f"{say_count(before, 'proposal')} {'follows' if before == 1 else 'follow'}"
-        lines.append(_line("before it", f"{follow}; those after it were not compared"))
+        lines += titled("before it", f"{follow}; those after it were not compared")
     searches, asks = say_count(derivation.sessions, "search", "searches"), say_count(derivation.asks, "ask")
     lines.append(f"  {searches}, {asks}, up to {say_count(derivation.most_in_flight, 'trial')} in flight")
     if derivation.unrecorded:
@@ -65,14 +66,14 @@ def say(derivation: Derivation) -> str:
 def _departure(departure: Departure) -> list[str]:
     """What was proposed beside what follows; of two reasons, what differs."""
     proposed, follows = departure.proposed, departure.follows
-    lines = [_line("what", f"{departure.message} (search {departure.session}, ask {departure.ask})")]
+    lines = titled("what", f"{departure.message} (search {departure.session}, ask {departure.ask})")
     if proposed is None or follows is None or proposed["configuration"] != follows["configuration"]:
-        return [*lines, _line("proposed", _knobs(proposed)), _line("follows", _knobs(follows))]
+        return [*lines, *titled("proposed", _knobs(proposed)), *titled("follows", _knobs(follows))]
     one, other = proposed["reason"], follows["reason"]
     names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
     recorded = ", ".join(f"{name} {one[name]}" for name in names if name in one)
     derived = ", ".join(f"{name} {other[name]}" for name in names if name in other)
-    return [*lines, _line("recorded", recorded), _line("follows", derived)]
+    return [*lines, *titled("recorded", recorded), *titled("follows", derived)]
 
 
 def _knobs(proposal: Mapping[str, Any] | None) -> str:
@@ -81,7 +82,3 @@ def _knobs(proposal: Mapping[str, Any] | None) -> str:
     if proposal is None:
         return "nothing"
     return ", ".join(f"{name} = {say_knob(value)}" for name, value in proposal["configuration"].items())
-
-
-def _line(title: str, text: str) -> str:
-    return f"  {title:10} {text}"

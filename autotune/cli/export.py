@@ -74,18 +74,7 @@ def command(
     from autotune.interop.foreign_databases import refuse_database
     from autotune.store.store import Store
 
-    if not where.strip():
-        raise InputError(
-            Problem("--to is empty", expected="a file, or the address or folder of another tool")
-        )
-    if where == "-" and (form not in TEXTS or as_json):
-        expected = f"--format {' or '.join(TEXTS)}, without --json"
-        raise InputError(Problem("stdout takes rows alone", expected=expected))
-    form = form or _by_ending(where)
-    if readings and form not in WRITERS:
-        raise InputError(Problem(f"--readings is of CSV, Parquet and JSON, not of {form}"))
-    if licence and form != "archive":
-        raise InputError(Problem(f"--licence is of an archive, not of {form}"))
+    form = _checked(form, where, readings, licence, as_json)
     writing = f"reading the trials and writing {where}: Ctrl-C ends it"
     with said_if_long(writing, quiet=as_json), Store.open(store, readonly=True) as opened:
         record = opened.study(study)
@@ -127,6 +116,23 @@ def say_repeats(repeats: int) -> str:
     from autotune.report.numbers import say_count
 
     return f" and {say_count(repeats, 'measurement')} again" if repeats else ""
+
+
+def _checked(form: str | None, where: str, readings: bool, licence: str, as_json: bool) -> str:
+    """The form that is meant. Raises :class:`InputError` for options that do not go together."""
+    if not where.strip():
+        raise InputError(
+            Problem("--to is empty", expected="a file, or the address or folder of another tool")
+        )
+    if where == "-" and (form not in TEXTS or as_json):
+        expected = f"--format {' or '.join(TEXTS)}, without --json"
+        raise InputError(Problem("stdout takes rows alone", expected=expected))
+    form = form or _by_ending(where)
+    if readings and form not in WRITERS:
+        raise InputError(Problem(f"--readings is of CSV, Parquet and JSON, not of {form}"))
+    if licence and form != "archive":
+        raise InputError(Problem(f"--licence is of an archive, not of {form}"))
+    return form
 
 
 def _by_ending(where: str) -> str:

@@ -10,12 +10,15 @@ from autotune.cli.main import DOES_NOT_HOLD, DONE, NOTHING_SUCCEEDED
 from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.cli.references import find_trial
 from autotune.cli.silence import said_if_long
+from autotune.report.words.titled import titled, titled_beginning
 
 if TYPE_CHECKING:
     from autotune.session.reproduction.replaying import Replay
 
 MOST_CHANGES = 8
 """Lines of what has changed; all of it is in the JSON document."""
+
+NOTHING_CHANGED = "nothing recorded has changed: what else ran here, then or now?"
 
 MEASURING = "measuring it and the default again, in several processes: Ctrl-C ends it"
 
@@ -63,27 +66,15 @@ def command(
 
 def say(answer: Replay) -> str:
     """The answer in lines."""
-    from autotune.report.words.verdicts import say_intervals, say_noticeable, say_rounds
+    from autotune.report.words.verdicts import say_result, say_rounds
 
     result = answer.result
     head = f"trial {answer.trial.number} of {answer.study.label}: {result.verdict}"
-    lines = [f"{head}: {result.why}", *say_intervals(result)]
-    if result.noticeable is not None:
-        lines.append(_line("noticeable", say_noticeable(result)))
-    if result.remark:
-        lines.append(_line("remark", result.remark))
-    differs = result.verdict == "differs"
-    lines += [_line("" if place else "likely", text) for place, text in enumerate(answer.causes)]
-    shown = answer.changed[:MOST_CHANGES]
-    lines += [_line("" if place else "changed", text) for place, text in enumerate(shown)]
-    if len(answer.changed) > len(shown):
-        lines.append(_line("", f"and {len(answer.changed) - len(shown)} more, see --json"))
-    if differs and not answer.causes and not shown:
-        lines.append(_line("likely", "nothing recorded has changed: what else ran here, then or now?"))
+    lines = [f"{head}: {result.why}", *say_result(result)]
+    lines += titled("likely", *answer.causes)
+    lines += titled_beginning("changed", answer.changed, MOST_CHANGES)
+    if result.verdict == "differs" and not answer.causes and not answer.changed:
+        lines += titled("likely", NOTHING_CHANGED)
     if result.rounds:
-        lines.append(_line("readings", f"{say_rounds(result)}, {answer.kept}"))
+        lines += titled("readings", f"{say_rounds(result)}, {answer.kept}")
     return "\n".join(lines)
-
-
-def _line(title: str, text: str) -> str:
-    return f"  {title:10} {text}"

@@ -12,9 +12,10 @@ import click
 
 from autotune.cli.main import DOES_NOT_HOLD, DONE, NOTHING_SUCCEEDED
 from autotune.cli.options import echo, json_option, print_json, store_option, study_option
-from autotune.cli.replay import MEASURING
+from autotune.cli.replay import MEASURING, NOTHING_CHANGED
 from autotune.cli.silence import said_if_long
 from autotune.errors import InputError, Location, Problem, nearest
+from autotune.report.words.titled import titled, titled_beginning
 
 if TYPE_CHECKING:
     from autotune.hook.recipes.verifying import Verified
@@ -51,21 +52,13 @@ def command(
 
     Of an ARCHIVE (.zip) nothing is measured: it is said whether anything in it was altered, and what.
     """
-    archive = what is not None and what.endswith(".zip")
     if what is not None and (study is not None or file is not None):
         message = f"{what} is to be verified, and what --study or --recipes name"
         raise InputError(Problem(message, expected="one of them at a time"))
-    if digest is not None and not archive:
-        raise InputError(Problem("--digest is of an archive", expected="FILE.zip beside it"))
-    if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest.strip()):
-        raise InputError(
-            Problem(
-                f"--digest is {digest!r}, which no archive can have",
-                expected="64 hexadecimal digits, as autotune export and autotune verify print them",
-            )
-        )
-    if what is not None and archive:
+    if what is not None and what.endswith(".zip"):
         return _archive(Path(what), digest, store, as_json)
+    if digest is not None:
+        raise InputError(Problem("--digest is of an archive", expected="FILE.zip beside it"))
     study = study if what is None else what
     found = []
     with said_if_long(MEASURING, quiet=as_json):
@@ -110,15 +103,22 @@ def _archive(file: Path, digest: str | None, store: str | None, as_json: bool) -
     from autotune.interop.archives.known import known_digest
     from autotune.interop.archives.verifying import verify_archive
 
+    if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest.strip()):
+        raise InputError(
+            Problem(
+                f"--digest is {digest!r}, which no archive can have",
+                expected="64 hexadecimal digits, as autotune export and autotune verify print them",
+            )
+        )
     with said_if_long("reading the archive: Ctrl-C ends it", quiet=as_json):
         found = verify_archive(file, digest, partial(known_digest, store))
     if as_json:
         print_json(found.to_document())
         return DONE if found.whole else DOES_NOT_HOLD
     head = "nothing was altered" if found.whole else "it was altered"
-    lines = [f"{file}: {head}", _line("study", found.study), _line("digest", found.digest)]
-    lines += [_line("" if place else "altered", text) for place, text in enumerate(found.altered)]
-    echo("\n".join([*lines, _line("known", found.known)]))
+    lines = [f"{file}: {head}", *titled("study", found.study), *titled("digest", found.digest)]
+    lines += [*titled("altered", *found.altered), *titled("known", found.known)]
+    echo("\n".join(lines))
     return DONE if found.whole else DOES_NOT_HOLD
 
 
@@ -137,7 +137,7 @@ def document(verified: Verified) -> dict[str, Any]:
 
 def say(verified: Verified) -> list[str]:
     """A block of lines."""
-    from autotune.report.words.verdicts import say_intervals, say_noticeable, say_rounds
+    from autotune.report.words.verdicts import say_result, say_rounds
 
     recipe, result = verified.recipe, verified.result
     workload = ", ".join(f"{name} {value}" for name, value in recipe.case.values.items())
@@ -145,22 +145,9 @@ def say(verified: Verified) -> list[str]:
     if not result.rounds:
         first, *rest = result.why.splitlines()
         return [f"{head}: {first}", *(f"  {line.strip()}" for line in rest)]
-    lines = [f"{head}: {result.why}"]
-    lines += say_intervals(result)
-    if result.noticeable is not None:
-        lines.append(_line("noticeable", say_noticeable(result)))
-    if result.remark:
-        lines.append(_line("remark", result.remark))
-    title = "likely" if result.verdict == "differs" else "changed"
-    shown = verified.changed[:MOST_CHANGES]
-    lines += [_line("" if place else title, text) for place, text in enumerate(shown)]
-    if len(verified.changed) > len(shown):
-        lines.append(_line("", f"and {len(verified.changed) - len(shown)} more, see --json"))
-    if result.verdict == "differs" and not shown:
-        lines.append(_line(title, "nothing recorded has changed: what else ran here, then or now?"))
-    lines.append(_line("readings", f"{say_rounds(result)}, {verified.kept}"))
-    return lines
-
-
-def _line(title: str, text: str) -> str:
-    return f"  {title:10} {text}"
+    lines = [f"{head}: {result.why}", *say_result(result)]
+    differs = result.verdict == "differs"
+    lines += titled_beginning("likely" if differs else "changed", verified.changed, MOST_CHANGES)
+    if differs and not verified.changed:
+        lines += titled("likely", NOTHING_CHANGED)
+    return [*lines, *titled("readings", f"{say_rounds(result)}, {verified.kept}")]

@@ -11,6 +11,7 @@ import click
 from autotune.cli.options import echo, json_option, print_json, store_option
 from autotune.cli.references import find_trial
 from autotune.cli.silence import said_if_long
+from autotune.report.words.titled import titled
 
 if TYPE_CHECKING:
     from autotune.report.words.story import Neighbour, Story
@@ -91,11 +92,11 @@ def say(story: Story) -> str:
     trial = story.trial
     label = "  (REPLAYED from a recording)" if story.study.replayed else ""
     lines = [f"trial {trial.number} of {story.study.label} (id {trial.id}){label}"]
-    lines += _titled("because", story.reasons.because)
+    lines += titled("because", *story.reasons.because)
     lines += _known(story)
-    lines += _titled("leaned on", [_value(story, other) for other in story.leaned_on])
-    lines += _titled("expected", [expected.say() for expected in story.reasons.expected])
-    lines += _titled("came to", _outcome(story))
+    lines += titled("leaned on", *(_value(story, other) for other in story.leaned_on))
+    lines += titled("expected", *(expected.say() for expected in story.reasons.expected))
+    lines += titled("came to", *_outcome(story))
     return "\n".join(lines)
 
 
@@ -114,8 +115,8 @@ def _known(story: Story) -> list[str]:
     elif results:
         said.append("nothing that succeeded")
     return [
-        *_titled("known then", said),
-        *_titled("nearest", [_neighbour(story, near) for near in knew.neighbours]),
+        *titled("known then", *said),
+        *titled("nearest", *(_neighbour(story, near) for near in knew.neighbours)),
     ]
 
 
@@ -167,7 +168,3 @@ def _value(story: Story, trial: TrialRecord, named: bool = True) -> str:
         return f"{name}{trial.status}"
     partly = "" if str(trial.status) == "ok" else f" ({trial.status})"
     return f"{name}{say_estimate(metric, story.goal.unit)}{partly}"
-
-
-def _titled(title: str, texts: Any) -> list[str]:
-    return [f"  {'' if place else title:10} {text}" for place, text in enumerate(texts)]

@@ -95,12 +95,15 @@ def _tuned(
     python, names = _inside(function)
     for what, given in (("key", said.key), ("written", said.written)):
         check_parameters(what, given, names, python.__name__)
+    parameters = inspect.signature(python).parameters
+    defaults = {name: parameters[name].default for name in said.key}
     file = Path(inspect.getsourcefile(python) or "kernel.py").absolute()
     settings = replace(
         said,
         name=said.name or python.__name__,
         recipes=file.parent / recipes if recipes else file.with_suffix(".recipes.json"),
         source=_source_hash(python),
+        defaults={name: d for name, d in defaults.items() if d is not inspect.Parameter.empty},
     )
     listed = [knob.name for knob in getattr(space, "knobs", ())]  # those of a file are not known yet
     knobs = read_texts("space", space, "knobs by name") if isinstance(space, Mapping) else listed

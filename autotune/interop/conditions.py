@@ -15,21 +15,32 @@ from autotune.space.language.syntax import Comparison, ComparisonOperator, ListO
 Row = Mapping[str, Value]
 
 
+def condition(name: str, parents: Iterable[Knob], rows: Sequence[Row]) -> Rule | None:
+    """The condition under which ``name`` has a value, by one of ``parents``; ``None`` where none fits.
+
+    Some trials have it, some do not. A choice or a flag is the likelier reason for that than a number's
+    limit, and a limit than a list of numbers. Of equally likely ones the first is taken: a wrong guess is
+    found out by the first trial that it does not explain.
+    """
+    found = [reason for parent in parents if (reason := _reason(parent, name, rows)) is not None]
+    return min(found, key=lambda reason: reason[0])[1] if found else None
+
+
 def with_conditions(
     knobs: Iterable[Knob],
     rows: Sequence[Row],
-    found: Callable[[str, Sequence[Knob], Sequence[Row]], Rule | None] | None = None,
+    explain: Callable[[str, Sequence[Knob], Sequence[Row]], Rule | None] = condition,
 ) -> list[Knob]:
-    """Those of ``knobs`` that always have a value; then those that ``found`` says the condition of, with it.
+    """Those of ``knobs`` that always have a value; then the others, each with its condition.
 
-    ``found`` is given a name, the knobs that stand already, and ``rows``; :func:`condition` where it is
-    left out. A knob that nothing explains is left out.
+    ``explain`` says that of a name, by the knobs that stand already and ``rows``. A knob that nothing
+    explains is left out.
     """
     waiting = {knob.name: knob for knob in knobs}
     placed = [waiting.pop(name) for name in tuple(waiting) if all(name in row for row in rows)]
     while waiting:
         for name, knob in waiting.items():
-            when = (found or condition)(name, placed, rows)
+            when = explain(name, placed, rows)
             if when is not None:
                 placed.append(replace(knob, when=when))
                 del waiting[name]
@@ -39,34 +50,22 @@ def with_conditions(
     return placed
 
 
-def condition(name: str, parents: Iterable[Knob], rows: Sequence[Row]) -> Rule | None:
-    """The condition under which ``name`` has a value, by one of ``parents``; ``None`` where none fits.
-
-    Some trials have it, some do not. A choice or a flag is the likelier reason for that than a number's
-    limit, and a limit than a list of numbers. Of equally likely ones the first is taken: a wrong guess is
-    found out by the first trial that it does not explain.
-    """
-    found: list[tuple[int, Rule]] = []
-    for parent in parents:
-        found += [(rank, rule) for rank, rule in _by(parent, name, rows)]
-    return min(found, key=lambda pair: pair[0])[1] if found else None
-
-
-def _by(parent: Knob, name: str, rows: Sequence[Row]) -> list[tuple[int, Rule]]:
+def _reason(parent: Knob, name: str, rows: Sequence[Row]) -> tuple[int, Rule] | None:
+    """The condition by ``parent``, behind the rank of its kind: the lower, the likelier."""
     if any(name in row and parent.name not in row for row in rows):
-        return []
+        return None
     inside = _distinct(row[parent.name] for row in rows if name in row)
     outside = _distinct(row[parent.name] for row in rows if parent.name in row and name not in row)
     if not outside:  # wherever the parent exists: then for the same reason
-        return [(1, parent.when)] if parent.when is not None else []
+        return None if parent.when is None else (1, parent.when)
     if inside.keys() & outside.keys():
-        return []
+        return None
     if isinstance(parent, (Choice, Flag)):
-        return [(0, _rule(_among(parent, inside)))]
+        return 0, _rule(_among(parent, inside))
     limit = _limit(parent, inside.values(), outside.values())
     if limit is not None:
-        return [(2, _rule(limit))]
-    return [] if parent.cardinality is None else [(3, _rule(_among(parent, inside)))]
+        return 2, _rule(limit)
+    return None if parent.cardinality is None else (3, _rule(_among(parent, inside)))
 
 
 def _distinct(values: Iterable[Value]) -> dict[object, Value]:

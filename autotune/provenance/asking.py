@@ -40,9 +40,16 @@ def answer(process: subprocess.Popen[str], seconds: float) -> subprocess.Complet
     try:
         output, errors = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        with suppress(subprocess.TimeoutExpired):  # something left the group, and holds the pipe
-            process.communicate(timeout=_GRACE)
+        _end(process)
         return None
+    except BaseException:  # Ctrl-C, which does not reach a group of its own
+        _end(process)
+        raise
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):  # something left the group, and holds the pipe
+        process.communicate(timeout=_GRACE)

@@ -30,8 +30,6 @@ from autotune.provenance.software import (
 )
 from autotune.provenance.variables import relevant
 
-__all__ = ["Difference", "Environment", "State", "capture", "compare"]
-
 
 @dataclass(frozen=True)
 class State(Documented):

@@ -58,7 +58,8 @@ def _tried(one: Callable[[], Capability]) -> Capability:
         return one()
     except OSError as error:
         name = getattr(one, "__name__", "probe").replace("_", " ")
-        return Capability(name, False, f"could not be tried: {error}", "what its name says")
+        remedy = "set TMPDIR to a folder that has room and may be written"
+        return Capability(name, False, f"could not be tried: {error}", "what its name says", remedy)
 
 
 # -- tools -----------------------------------------------------------------------------------------

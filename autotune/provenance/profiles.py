@@ -157,5 +157,7 @@ def _load(path: Path) -> Any:
         mark = error.problem_mark
         where = Location(str(path), mark.line + 1, mark.column + 1) if mark else Location(str(path))
         raise InputError(Problem(str(error.problem or "not YAML"), where, "YAML or JSON")) from None
+    except RecursionError:
+        raise InputError(Problem("it is nested too deeply", Location(str(path)), "YAML or JSON")) from None
     except (YAMLError, UnicodeDecodeError, OSError, ValueError) as error:
         raise InputError(Problem(f"cannot be read: {error}", Location(str(path)), "YAML or JSON")) from None

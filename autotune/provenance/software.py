@@ -12,7 +12,7 @@ import sysconfig
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
 
@@ -135,7 +135,6 @@ class VersionQueries:
 
     running: Mapping[str, Popen[str]]
     deadline: float
-    found: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def start(cls, programs: Iterable[str] = COMPILERS, seconds: float = 3.0) -> VersionQueries:

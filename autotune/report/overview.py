@@ -51,7 +51,7 @@ def _row(store: Store, study: StudyRecord) -> dict[str, Any]:
     result = load_answer(store, study)
     sessions, tried = searches_of(store, study.id), tried_in(store, study.id)
     statuses = result.statuses
-    in_flight = len(_held(store, study))
+    in_flight = len(held(store, study))
     budget = (tried[-1].settings.get("budget") or {}).get("trials") if tried else None
     best = result.metrics.get(result.metric.name)
     speedup = result.speedup
@@ -132,7 +132,7 @@ def running(place: Place = None) -> pd.DataFrame:
     rows = []
     with opened(place) as store:
         for study in store.studies():
-            for trial in _held(store, study):
+            for trial in held(store, study):
                 knobs = ", ".join(
                     f"{name}={say_value_of(value)}" for name, value in trial.configuration.items()
                 )
@@ -141,7 +141,7 @@ def running(place: Place = None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["study", "trial", "status", "worker", "seconds", "configuration"])
 
 
-def _held(store: Store, study: StudyRecord) -> list[TrialRecord]:
+def held(store: Store, study: StudyRecord) -> list[TrialRecord]:
     """The trials that a search is at; not those of one whose process is gone."""
     held = [status for status in (Status.RUNNING, Status.WAITING) if study.counts.get(status.value)]
     dropped = gone(store.sessions(study.id)) if held else set()

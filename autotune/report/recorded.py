@@ -6,9 +6,11 @@ import gzip
 import hashlib
 import os
 import tempfile
+import zlib
 from pathlib import Path
 
-from autotune.errors import InputError, Problem
+from autotune.errors import InputError, Location, Problem
+from autotune.paths import written_whole
 from autotune.ready import ready_root
 from autotune.store.databases.address import VARIABLE
 from autotune.store.schema import VERSION
@@ -21,7 +23,8 @@ def notebook_store(recorded: str | os.PathLike[str] = RECORDED) -> str:
     """The URL or path to open. What is recorded is unpacked into a temporary folder, once.
 
     ``recorded`` is relative to the current folder, which is a notebook's own; else the file that came with
-    the package is taken. Raises :class:`~autotune.errors.InputError` where there is neither.
+    the package is taken. Raises :class:`~autotune.errors.InputError` where there is neither, or where it is
+    damaged.
     """
     chosen = os.environ.get(VARIABLE)
     if chosen:
@@ -43,15 +46,19 @@ def notebook_store(recorded: str | os.PathLike[str] = RECORDED) -> str:
     folder = f"autotune-recorded-{os.getuid()}-{VERSION}-{digest}"
     unpacked = Path(tempfile.gettempdir()) / folder / "recorded.db"
     if not unpacked.exists():
-        _unpack(packed, unpacked)
+        try:
+            content = gzip.decompress(packed)
+        except (OSError, EOFError, zlib.error) as error:  # cut short, or a pointer of Git LFS
+            message = f"the recorded studies cannot be unpacked: {error}"
+            raise InputError(Problem(message, Location(str(file)), hint="fetch the file again")) from error
+        _write(content, unpacked)
     return str(unpacked)
 
 
-def _unpack(packed: bytes, unpacked: Path) -> None:
+def _write(content: bytes, unpacked: Path) -> None:
     """Whole or not at all, also where two notebooks begin at once, and where nobody else can write."""
     unpacked.parent.mkdir(mode=0o700, exist_ok=True)
     if unpacked.parent.stat().st_uid != os.getuid():
         raise InputError(f"{unpacked.parent} belongs to somebody else")
-    with tempfile.NamedTemporaryFile(dir=unpacked.parent, delete=False) as file:
-        file.write(gzip.decompress(packed))
-    Path(file.name).replace(unpacked)
+    with written_whole(unpacked) as draft:
+        draft.write_bytes(content)

@@ -120,7 +120,7 @@ class Space(Configurations):
         def anew(rng: np.random.Generator, values: Mapping[str, Value]) -> dict[str, Value]:
             return self._ridden(self._discrete(rng, 1)[0], rng, values)
 
-        others = [rule for rule in self.constraints if rule not in set(self._riding_rules)]
+        others = [rule for rule in self.constraints if rule not in self._riding_rules]
         moves = Moves(self, missed_by(self._riding_rules, drawn), anew, others)
         nearest = sorted(drawn, key=moves.missed)[:MEMBERS]
         found = close_in(nearest, moves, rng)

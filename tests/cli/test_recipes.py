@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -115,6 +117,21 @@ def test_a_study_that_holds(folder: Path, tmp_path: Path) -> None:
     with Store.open(tmp_path / "study.db") as opened:
         assert [t.purpose for t in opened.trials(1)][-2:] == ["default", "final"]
         assert len(opened.verdicts(1)) == 1  # the answer of the study is as it was
+
+
+def test_what_has_changed_is_said_since_the_winner_was_measured(folder: Path, tmp_path: Path) -> None:
+    """Not since the study began: of one without a verdict the winner's trial knows its environment."""
+    database = tmp_path / "study.db"
+    shutil.copy(folder / "study.db", database)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        [began] = connection.execute("SELECT document FROM environments").fetchone()
+        elsewhere = json.loads(began) | {"variables": {"OMP_NUM_THREADS": "64"}}
+        row = ("elsewhere", json.dumps(elsewhere), 0.0)
+        connection.execute("INSERT INTO environments VALUES (?, ?, ?)", row)
+        connection.execute("UPDATE trials SET environment_hash = 'elsewhere' WHERE purpose = 'search'")
+        connection.execute("DELETE FROM verdicts")
+    [verified] = json.loads(call(verify, "--store", database, "--json").stdout)["verified"]
+    assert "variables.OMP_NUM_THREADS: 64 -> nothing" in verified["changed"]
 
 
 def test_recipes_of_a_file_and_of_another_source(

@@ -110,6 +110,24 @@ def test_a_call_tunes_where_it_is_asked_to(process: ProcessPoolExecutor, tmp_pat
     assert run(process, kernel_child.launch_asked, tmp_path) == ("exact", True)
 
 
+def test_what_was_tuned_and_cannot_be_filed_is_taken_from_the_store(
+    process: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    how, known, said = run(process, kernel_child.launch_asked_in_vain, tmp_path, recipes="/proc/recipes.json")
+    assert (how, known, len(said)) == ("exact", True, 1)
+    assert said[0].startswith("tuning add: cannot write /proc/recipes.json")
+
+
+def test_a_call_that_cannot_be_tuned_takes_what_it_took_and_is_tuned_no_more(
+    process: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    store = tmp_path / "none.db"
+    store.mkdir()
+    how, known, said = run(process, kernel_child.launch_asked_in_vain, tmp_path, store=str(store))
+    assert (how, known, len(said)) == ("default", False, 1)
+    assert said[0].startswith("tuning add: ")
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import time
+from types import FrameType
 
 import pytest
 
@@ -22,6 +24,21 @@ def test_nothing_that_it_started_is_waited_for(script: str) -> None:
     begun = time.monotonic()
     assert asking.answer(asking.start(["sh", "-c", script]), 0.2) is None
     assert time.monotonic() - begun < 30
+
+
+def test_nothing_is_left_where_whoever_asks_is_interrupted() -> None:
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    process = asking.start(["sleep", "600"])
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            asking.answer(process, 600.0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert process.poll() == -signal.SIGKILL
 
 
 def test_what_is_not_there_cannot_be_asked() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from autotune.errors import InputError
 from autotune.report import recorded
 from autotune.report.recorded import notebook_store
 
@@ -27,6 +28,23 @@ def test_what_is_recorded_is_unpacked_once(monkeypatch: pytest.MonkeyPatch, tmp_
     assert Path(notebook_store(tmp_path / "mine.db.gz")) == first
     assert first.stat().st_mtime_ns == before
     assert [path.name for path in first.parent.iterdir()] == ["recorded.db"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [gzip.compress(b"a store", mtime=0)[:20], b"version https://git-lfs.github.com/spec/v1\n"],
+    ids=["cut short", "pointer"],
+)
+def test_a_damaged_file_is_named_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes
+) -> None:
+    monkeypatch.delenv("AUTOTUNE_STORE", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    file = tmp_path / "mine.db.gz"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=f"{file}: the recorded studies cannot be unpacked"):
+        notebook_store(file)
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_each_version_of_the_schema_has_a_copy_of_its_own(

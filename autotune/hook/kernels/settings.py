@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from autotune.hook.tuning import Budget
 
@@ -23,3 +25,5 @@ class Settings:
     """The file of recipes."""
     source: str = ""
     """Hash of the kernel's source."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Of the parameters in the key that have one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import warnings
 from collections.abc import Mapping
@@ -54,6 +53,8 @@ class TunedKernel:
         self._places = tuple((names.index(name), name) for name in settings.key)
         self._options: dict[Any, dict[str, Any]] = {}
         self._choices: dict[str, Choice] = {}
+        self._tried: set[str] = set()
+        """Cases that were tuned because somebody asked, in vain or not: never twice."""
         self._filed: tuple[Recipe, ...] | None = None
         self._stored: tuple[Recipe, ...] | None = None
         self._interpreted = is_interpreted(function)
@@ -99,7 +100,7 @@ class TunedKernel:
 
     def forget(self) -> None:
         """Choose anew from now on: the recipes or the store may have changed."""
-        self._options, self._choices, self._filed, self._stored = {}, {}, None, None
+        self._options, self._choices, self._tried, self._filed, self._stored = {}, {}, set(), None, None
 
     def _look_up(self, seen: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         from autotune.hook.kernels.call_objective import launch_options
@@ -108,7 +109,8 @@ class TunedKernel:
         self._several_devices = several_devices()
         chosen = self._choose(case, device)
         budget = budget_asked() if self.settings.asks else None
-        if budget is not None and chosen.how != "exact" and not is_capturing():
+        topic = _topic(self.settings.name, case, device)
+        if budget is not None and chosen.how != "exact" and topic not in self._tried and not is_capturing():
             chosen = self._tune_once(case, device, grid, args, kwargs, budget)
         if len(self._options) >= MOST_CALLS:
             self._options = {}
@@ -116,28 +118,16 @@ class TunedKernel:
         return options
 
     def _case(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Case, str]:
-        arguments = {**self._defaults(), **dict(zip(self.arg_names, args, strict=False)), **kwargs}
+        arguments = {**self.settings.defaults, **dict(zip(self.arg_names, args, strict=False)), **kwargs}
         case = Case.of(self.settings.key, arguments)
         tensor = next((value for value in arguments.values() if is_tensor(value)), None)
         return case, INTERPRETER if self._interpreted else device_name(tensor)
-
-    def _defaults(self) -> dict[str, Any]:
-        """The defaults of the kernel's parameters that are in the key, by name."""
-        inner = self.fn
-        while not inspect.isfunction(inner):
-            inner = inner.fn
-        parameters = inspect.signature(inner).parameters
-        found = {name: parameters[name].default for name in self.settings.key}
-        return {name: value for name, value in found.items() if value is not inspect.Parameter.empty}
 
     def _choose(self, case: Case, device: str) -> Choice:
         topic = _topic(self.settings.name, case, device)
         if topic not in self._choices:
             own = self._choose_alone(case, device)
-            agreed = json.loads(agree(topic, lambda: json.dumps(dict(own.configuration)), common_store()))
-            if agreed != dict(own.configuration):  # another rank was first, and knew something else
-                own = Choice(agreed, own.how)
-            self._choices[topic] = own
+            self._choices[topic] = _agreed(own, agree(topic, lambda: _text(own), common_store()))
         return self._choices[topic]
 
     def _choose_alone(self, case: Case, device: str) -> Choice:
@@ -189,23 +179,24 @@ class TunedKernel:
         kwargs: dict[str, Any],
         budget: Budget,
     ) -> Choice:
-        """Tune on the rank that comes first; the others take what it finds."""
-        fallback = self._choose(case, device)
+        """Tune on the rank that comes first, and choose anew; the others take what it chooses."""
+        topic, before = _topic(self.settings.name, case, device), self._choose(case, device)
 
         def search() -> str:
             try:
-                best = self._search(case, device, grid, args, kwargs, budget).best
+                self._search(case, device, grid, args, kwargs, budget)
             except AutotuneError as error:  # the run goes on
-                warnings.warn(f"{self.settings.name} is not tuned: {error}", stacklevel=2)
-                best = None
-            return json.dumps(dict(best or fallback.configuration))
+                warnings.warn(f"tuning {self.settings.name}: {error}", stacklevel=2)
+            return _text(self._choose_anew(case, device))
 
-        topic = _topic(self.settings.name, case, device) + "/tuned"
-        text = once(topic, search, lambda: json.dumps(dict(fallback.configuration)), common_store())
-        chosen = Choice(json.loads(text), "exact")
-        self._filed = None
-        self._choices[_topic(self.settings.name, case, device)] = chosen
-        return chosen
+        text = once(f"{topic}/tuned", search, lambda: _text(before), common_store())
+        self._tried.add(topic)
+        self._choices[topic] = _agreed(self._choose_anew(case, device), text)
+        return self._choices[topic]
+
+    def _choose_anew(self, case: Case, device: str) -> Choice:
+        self._filed = self._stored = None
+        return self._choose_alone(case, device)
 
     def _search(
         self,
@@ -231,7 +222,7 @@ def call_key(
 ) -> list[Any]:
     """What tells calls apart: the arguments at ``places``, and of all the types of numbers and of elements.
 
-    Without the former ``1``, ``True`` and ``1.0`` would be one call, for they are equal.
+    Without the types ``1``, ``True`` and ``1.0`` would be one call, for they are equal.
     """
     given = len(args)
     call = [args[place] if place < given else kwargs.get(name) for place, name in places]
@@ -246,6 +237,16 @@ def call_key(
 
 def _matching(recipes: tuple[Recipe, ...], name: str, device: str) -> list[Recipe]:
     return [recipe for recipe in recipes if recipe.name == name and recipe.device == device]
+
+
+def _text(choice: Choice) -> str:
+    return json.dumps(dict(choice.configuration))
+
+
+def _agreed(own: Choice, text: str) -> Choice:
+    """``own``, or what another rank chose, which was first and knew something else."""
+    agreed = json.loads(text)
+    return own if agreed == dict(own.configuration) else Choice(agreed, own.how)
 
 
 def _topic(name: str, case: Case, device: str) -> str:

@@ -37,25 +37,19 @@ def failures_in(url: str | None, name: str, case: Case, devices: Sequence[str]) 
 
     Raises :class:`autotune.errors.AutotuneError` where there is a store that cannot be read.
     """
-    found: dict[tuple[str, str], str] = {}
-    worked: set[tuple[str, str]] = set()
     try:
         with Store.open(url, readonly=True) as store:
-            for study in store.studies(name):
-                if not study.replayed and _is_for(store, study, case, devices):
-                    for key, status, said in _ended(store, study):
-                        if status is Status.OK:
-                            worked.add(key)
-                        elif status.failed:
-                            found[key] = said
+            own = [study for study in store.studies(name) if _is_for(store, study, case, devices)]
+            ended = [one for study in own for one in _ended(store, study)]
     except EmptyStoreError:
         return Failures()
-    return Failures({key: said for key, said in found.items() if key not in worked})
+    worked = {key for key, status, _ in ended if status is Status.OK}
+    return Failures({key: said for key, status, said in ended if status.failed and key not in worked})
 
 
 def _is_for(store: Store, study: StudyRecord, case: Case, devices: Sequence[str]) -> bool:
     values = {fact: value for fact, value in study.workload.items() if fact not in (DEVICE, TYPES)}
-    if case.distance(Case(values, study.workload.get(TYPES) or {})) != 0.0:
+    if study.replayed or case.distance(Case(values, study.workload.get(TYPES) or {})) != 0.0:
         return False
     if named := study.workload.get(DEVICE):
         return named in devices

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -236,8 +237,9 @@ def _unknown(name: str, places: Places) -> Problem:
     if places.has_store:
         from autotune.hook.recipes.stored import names_in
 
-        stored, recordings = names_in(places.store)
-        names |= dict.fromkeys(stored)
+        with suppress(AutotuneError):  # one that was not named, as said by _stored
+            stored, recordings = names_in(places.store)
+            names |= dict.fromkeys(stored)
     names |= dict.fromkeys(ready_spaces())
     if name in recordings:
         message = f"all that is known of {name!r} comes from a recording, which says nothing of this device"

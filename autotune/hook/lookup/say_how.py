@@ -92,12 +92,14 @@ def say_default(name: str, known: int, moved: bool, asked: Asked, passed_over: S
     what = (
         "the nearest to the default that the constraints allow here" if moved else "the default of the space"
     )
-    why = f"nothing is known of {name} yet (autotune search finds out)"
-    if known:
-        why = f"none of {known} recipes is for such a workload, or allowed here"
-        why = why if known > 1 else "the only recipe is for no such workload, or not allowed here"
-    if known and len(passed_over) == known:
+    if not known:
+        why = f"nothing is known of {name} yet (autotune search finds out)"
+    elif len(passed_over) == known:
         why = "each recipe has failed here"
+    elif known == 1:
+        why = "the only recipe is for no such workload, or not allowed here"
+    else:
+        why = f"none of {known} recipes is for such a workload, or allowed here"
     parts = (f"{what}: {why}", _say_assumed(asked), _say_passed_over(passed_over))
     return "; ".join(part for part in parts if part)
 

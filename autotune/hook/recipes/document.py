@@ -65,15 +65,14 @@ def to_document(recipe: Recipe) -> dict[str, Any]:
 
 
 def _rounded(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers with six digits; JSON has no infinity, so an interval without an end has ``null`` there."""
-    return {
-        name: (float(f"{value:.6g}") if math.isfinite(value) else None) if _number_like(value) else value
-        for name, value in document.items()
-    }
+    """With six digits of each number."""
+    numbers = {name: value for name, value in document.items() if isinstance(value, (int, float))}
+    return {**document, **{name: _six_digits(number) for name, number in numbers.items()}}
 
 
-def _number_like(value: object) -> bool:
-    return isinstance(value, (int, float))
+def _six_digits(number: float) -> float | None:
+    """JSON has no infinity, so an interval without an end has ``null`` there."""
+    return float(f"{number:.6g}") if math.isfinite(number) else None
 
 
 def _known(document: Mapping[str, Any]) -> dict[str, Any]:

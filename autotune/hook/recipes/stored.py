@@ -96,7 +96,7 @@ def _space(study: StudyRecord) -> KnownSpace:
 
 def recipe_of(store: Store, study: StudyRecord) -> Recipe | None:
     """What the study has won; ``None`` where nothing succeeded."""
-    won = _verdict(store, study) or _best_so_far(store, study)
+    won = _won(store, study)
     if won is None:
         return None
     fields, environment = won
@@ -121,6 +121,16 @@ def recipe_of(store: Store, study: StudyRecord) -> Recipe | None:
 
 _Won = tuple[dict[str, Any], Mapping[str, Any]]
 """Fields of a recipe, and the environment in which they were measured."""
+
+
+def _won(store: Store, study: StudyRecord) -> _Won | None:
+    return _verdict(store, study) or _best_so_far(store, study)
+
+
+def environment_behind(store: Store, study: StudyRecord) -> Mapping[str, Any]:
+    """The one in which the study's recipe was measured; empty where it has none."""
+    won = _won(store, study)
+    return {} if won is None else won[1]
 
 
 def _verdict(store: Store, study: StudyRecord) -> _Won | None:

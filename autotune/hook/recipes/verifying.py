@@ -11,7 +11,7 @@ from typing import Any
 from autotune.errors import InputError, Problem
 from autotune.hook.recipes.recipe import Known, Recipe
 from autotune.hook.recipes.staleness import changes, source_changed
-from autotune.hook.recipes.stored import readings_behind, recipe_of
+from autotune.hook.recipes.stored import environment_behind, readings_behind, recipe_of
 from autotune.hook.recipes.this_device import Here, this_device
 from autotune.provenance.environment import capture, compare
 from autotune.ready import ready_spaces
@@ -58,7 +58,7 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
         reason = _unmeasurable(recipe, study.replayed)
         if reason:
             return Verified(recipe, Verification(UNMEASURABLE, reason))
-        before = _environment(store, study)
+        before = environment_behind(store, study)
         segment = store.latest_segment(study.id)
         then = readings_behind(store, study, recipe)
         digest = Configuration(recipe.configuration).hash
@@ -142,14 +142,6 @@ def _spec_in(known: Known, recipe: Recipe) -> StudySpec:
 
 _SAID_ELSEWHERE = ("packages.", "compilers.", "code.", "code")
 """Packages and compilers that the objective uses are among its versions, its code is its source."""
-
-
-def _environment(store: Store, study: StudyRecord) -> Mapping[str, Any]:
-    """That of the session that made the last verdict; else the one that the study began in."""
-    verdicts = store.verdicts(study.id)
-    made_by = verdicts[-1].session_id if verdicts else -1
-    session = next((s for s in store.sessions(study.id) if s.id == made_by), None)
-    return store.environment(session.environment_hash if session else study.environment_hash)
 
 
 def _changed(

@@ -196,11 +196,8 @@ class Link:
             return
         self._dead = True
         self._hang_up()
-        if self._claim is not None:
-            untouched = self._claim.release()
-            self._claim = None
-        else:
-            untouched = True
+        untouched = self._claim is None or self._claim.release()
+        self._claim = None
         if self.words is not None and self._memory is not None:
             self.words.release()
             self.words = None

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import InputError, Problem
+from autotune.interop.exports.failing import cannot_write, undone_on_failure
 from autotune.interop.foreign_databases import refuse_store
 from autotune.measure.outcome import Report
 from autotune.space.configuration import Value, plain
@@ -93,30 +94,16 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
             )
         draft = f"{study.label} (unfinished {secrets.token_hex(4)})"  # another each time: MLflow keeps names
         experiment = client.create_experiment(draft, tags=_about(store, study))
-        with _deleted_on_failure(client, experiment, draft), _environment(SILENT, "true"):
+        undone = undone_on_failure(
+            lambda: client.delete_experiment(experiment), (MlflowException,), f"the experiment {draft!r}"
+        )
+        with undone, _environment(SILENT, "true"):
             for trial in trials:
                 _write_run(client, experiment, trial, reports[trial.id], params, metrics)
             client.rename_experiment(experiment, study.label)
     except (MlflowException, SQLAlchemyError, CommandError) as error:  # the last: of another's migrations
-        left = "; ".join(getattr(error, "__notes__", ()))
-        message = f"MLflow cannot write to {where}: {str(error).strip().splitlines()[0]}"
-        raise InputError(Problem(message, hint=left)) from error
+        raise cannot_write("MLflow", where, error) from error
     return study.label, len(trials)
-
-
-@contextmanager
-def _deleted_on_failure(client: MlflowClient, experiment: str, name: str) -> Iterator[None]:
-    """Delete the experiment where the block fails; where that fails too, a note on the error names it."""
-    from mlflow.exceptions import MlflowException
-
-    try:
-        yield
-    except BaseException as error:
-        try:
-            client.delete_experiment(experiment)
-        except MlflowException:
-            error.add_note(f"what was written is left in the experiment {name!r}: delete it")
-        raise
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from autotune.errors import InputError, Problem
+from autotune.interop.exports.failing import cannot_write, undone_on_failure
 from autotune.interop.for_optuna.trials import STATUS_ATTR
 from autotune.interop.foreign_databases import refuse_store
 from autotune.space.configuration import FrozenMap, Value, plain
@@ -53,7 +54,8 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
     """Write a study to the storage at ``where``: its name there, and how many trials.
 
     ``where`` is a database URL as Optuna takes it, the path of an SQLite file, or one that ends in ``.log``
-    (Optuna's journal). Raises :class:`InputError` where it cannot be opened, or has a study of the name.
+    (Optuna's journal). Raises :class:`InputError` where it cannot be opened, has a study of the name, or
+    cannot be written to: then nothing is left, or the error says what.
     """
     import optuna
     from optuna.exceptions import StorageInternalError
@@ -74,18 +76,19 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
         raise InputError(Problem(f"{where} has a study {study.label} already", hint=hint)) from None
     # The latter two: a database of something else, and a file that is no journal.
     except (SQLAlchemyError, ImportError, StorageInternalError, RuntimeError, ValueError) as error:
-        raise _unwritable(where, error) from error
-    try:
-        _describe(made, goals, _about(store, study))
-        for trial in trials:
-            template = frozen(trial, goals, distributions, curves.get(trial.id, {}))
-            with _interrupted_afterwards():
-                storage.create_new_trial(made._study_id, template_trial=template)
-    except BaseException as error:
-        storage.delete_study(made._study_id)  # or else half of it would be in the way of the next try
-        if isinstance(error, (SQLAlchemyError, StorageInternalError)):
-            raise _unwritable(where, error) from error
-        raise
+        raise cannot_write("Optuna", where, error) from error
+    failures = SQLAlchemyError, StorageInternalError
+    try:  # half of the study would be in the way of the next try
+        with undone_on_failure(
+            lambda: storage.delete_study(made._study_id), failures, f"the study {study.label!r}"
+        ):
+            _describe(made, goals, _about(store, study))
+            for trial in trials:
+                template = frozen(trial, goals, distributions, curves.get(trial.id, {}))
+                with _interrupted_afterwards():
+                    storage.create_new_trial(made._study_id, template_trial=template)
+    except failures as error:
+        raise cannot_write("Optuna", where, error) from error
     return study.label, len(trials)
 
 
@@ -107,10 +110,6 @@ def _interrupted_afterwards() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if heard:
         raise KeyboardInterrupt
-
-
-def _unwritable(where: str, error: Exception) -> InputError:
-    return InputError(f"Optuna cannot write to {where}: {str(error).strip().splitlines()[0]}")
 
 
 def _storage(where: str) -> BaseStorage:
@@ -256,38 +255,42 @@ def distributions_of(study: StudyRecord, trials: Sequence[TrialRecord]) -> dict[
 
 
 def _distribution(knob: Knob | None, tried: Sequence[Any]) -> BaseDistribution:
-    from optuna.distributions import CategoricalDistribution, IntDistribution
+    from optuna.distributions import CategoricalDistribution
 
-    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in tried)
-    if isinstance(knob, IntegerRange) and numbers and knob.scale != "log2":
-        low, high = min(knob.low, *tried), max(knob.high, *tried)
-        step = knob.step if all((value - low) % knob.step == 0 for value in tried) else 1
-        log = knob.scale == "log" and step == 1 and low > 0
-        return IntDistribution(int(low), int(low + (high - low) // step * step), log=log, step=step)
-    if isinstance(knob, FloatRange) and numbers:
-        return _float(knob, tried)
+    powers = isinstance(knob, IntegerRange) and knob.scale == "log2"
+    if isinstance(knob, (IntegerRange, FloatRange)) and not powers and all(map(_is_number, tried)):
+        return _range(knob, tried)
     values = knob.cells[0].values if knob is not None and _is_listed(knob) else ()
     listed = [_category(value) for value in values if not isinstance(value, FrozenMap)]
     known = {(type(value), value): None for value in [*listed, *tried]}
     choices = [value for _, value in known]
     if len(set(choices)) < len(choices):
         choices = [json.dumps(value) for value in choices]
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in choices):
+    if all(map(_is_number, choices)):
         choices.sort()
     return CategoricalDistribution(choices)
 
 
-def _float(knob: FloatRange, tried: Sequence[float]) -> BaseDistribution:
-    """With the knob's step, where that is what was tried and the scale is linear."""
-    from optuna.distributions import FloatDistribution
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
-    low, high = float(min(knob.low, *tried)), float(max(knob.high, *tried))
-    if knob.step is not None and knob.scale == "linear":
+
+def _range(knob: IntegerRange | FloatRange, tried: Sequence[float]) -> BaseDistribution:
+    """Of integers where only such were tried; with a float knob's step, where that is what was tried."""
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    low, high = min(knob.low, *tried), max(knob.high, *tried)
+    log = knob.scale != "linear" and low > 0
+    if isinstance(knob, IntegerRange) and all(isinstance(value, int) for value in tried):
+        step = knob.step if all((value - low) % knob.step == 0 for value in tried) else 1
+        whole = int(low), int(low + (high - low) // step * step)
+        return IntDistribution(*whole, log=log and step == 1, step=step)
+    if isinstance(knob, FloatRange) and knob.step is not None and knob.scale == "linear":
         last = cast(float, knob.cells[0].values[-1])
         gridded = FloatDistribution(knob.low, last, step=knob.step)
         if all(gridded._contains(value) for value in tried):
             return gridded
-    return FloatDistribution(low, high, log=knob.scale != "linear" and low > 0)
+    return FloatDistribution(float(low), float(high), log=log)
 
 
 def _as_listed(value: Any, distribution: BaseDistribution) -> Any:

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import secrets
+import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +28,11 @@ STATUS = "autotune.status"
 
 
 def export_study(store: Store, study: StudyRecord, folder: Path) -> int:
-    """Write a study below ``folder``; how many trials. Raises ``OSError``, and :class:`InputError` where
-    TensorBoard is not installed or the folder has something in it."""
+    """Write a study below ``folder``; how many trials.
+
+    Raises :class:`InputError` where TensorBoard is not installed or the folder has something in it, and
+    ``OSError`` where it cannot be written: then, as after an interrupt, nothing is left.
+    """
     try:
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
     except ImportError:
@@ -39,13 +46,19 @@ def export_study(store: Store, study: StudyRecord, folder: Path) -> int:
     metrics = [str(metric["name"]) for metric in study.metrics]
     tried = [_hparams(trial) for trial in trials]
     kinds = {name: _type([own[name] for own in tried if name in own]) for own in tried for name in own}
-    _write(EventFileWriter, folder, [(0.0, 0, _experiment(tried, kinds, metrics))])
-    for trial in trials:
-        began, ended = trial.started_at or trial.proposed_at, trial.finished_at or trial.proposed_at
-        events = [(began, 0, _session_start(trial, kinds, began))]
-        events += [(ended, step, one) for step, one in _scalars(trial, metrics, reports[trial.id])]
-        events.append((ended, 0, _session_end(trial, ended)))
-        _write(EventFileWriter, folder / f"trial-{trial.number:05}", events)
+    whole = Path(os.path.realpath(folder))  # where a link leads
+    draft = whole.with_name(f".part-{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        _write(EventFileWriter, draft, [(0.0, 0, _experiment(tried, kinds, metrics))])
+        for trial in trials:
+            began, ended = trial.started_at or trial.proposed_at, trial.finished_at or trial.proposed_at
+            events = [(began, 0, _session_start(trial, kinds, began))]
+            events += [(ended, step, one) for step, one in _scalars(trial, metrics, reports[trial.id])]
+            events.append((ended, 0, _session_end(trial, ended)))
+            _write(EventFileWriter, draft / f"trial-{trial.number:05}", events)
+        draft.replace(whole)  # in the place of the empty folder, where there is one
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
     return len(trials)
 
 
@@ -53,10 +66,9 @@ def _write(writer_class: Any, folder: Path, events: Sequence[tuple[float, int, A
     from tensorboard.compat.proto.event_pb2 import Event
 
     folder.mkdir(parents=True, exist_ok=True)
-    writer = writer_class(str(folder))
-    for at, step, summary in events:
-        writer.add_event(Event(wall_time=at, step=step, summary=summary))
-    writer.close()
+    with closing(writer_class(str(folder))) as writer:
+        for at, step, summary in events:
+            writer.add_event(Event(wall_time=at, step=step, summary=summary))
 
 
 def _plugin(tag: str, **data: Any) -> Any:

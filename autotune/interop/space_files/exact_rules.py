@@ -10,6 +10,7 @@ long, one knob's values are taken apart, and each has a rule of its own::
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 from autotune.space.configuration import Value
@@ -35,10 +36,7 @@ def exact_rules(knobs: Mapping[str, Sequence[Value]], rows: Collection[Row]) -> 
 
 def combinations(knobs: Mapping[str, Sequence[Value]]) -> int:
     """How many there are without any rule."""
-    number = 1
-    for values in knobs.values():
-        number *= len(values)
-    return number
+    return math.prod(map(len, knobs.values()))
 
 
 def boxes(cells: Collection[tuple[int, ...]]) -> list[Box]:

@@ -33,7 +33,7 @@ def conditions(recording: Recording) -> Mapping[str, str]:
     if all(len(row) == len(recording.knobs) for row in rows):
         return {}
     knobs = [knob_of(name, values, values[0]) for name, values in recording.knobs.items()]
-    placed = with_conditions(knobs, rows, _found)
+    placed = with_conditions(knobs, rows, _explain)
     unknown = recording.knobs.keys() - {knob.name for knob in placed}
     if unknown:
         raise InputError([_unexplained(recording, name) for name in recording.knobs if name in unknown])
@@ -55,7 +55,7 @@ def _unexplained(recording: Recording, name: str) -> Problem:
     )
 
 
-def _found(name: str, placed: Sequence[Knob], rows: Sequence[Row]) -> Rule | None:
+def _explain(name: str, placed: Sequence[Knob], rows: Sequence[Row]) -> Rule | None:
     parents = [knob for knob in placed if all(map(_is_plain, knob.cells[0].values))]
     simple = condition(name, parents, rows)
     with suppress(InputError):  # too long, or a text that no rule can hold in this form

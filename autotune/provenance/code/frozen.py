@@ -15,9 +15,9 @@ from pathlib import Path
 from autotune.provenance.code.files import FrozenFile, Signature, freeze, named, signature
 from autotune.provenance.code.imports import local_imports
 from autotune.provenance.code.repository import Repository, read_repository
-from autotune.provenance.document import Difference, Document, Documented, Json, differences, digest, plain
+from autotune.provenance.document import Document, Documented, Json, digest, plain
 
-__all__ = ["Difference", "Signature", "SourceSnapshot", "changed", "local_imports", "signature", "snapshot"]
+__all__ = ["Signature", "SourceSnapshot", "local_imports", "signature", "snapshot"]
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,6 @@ def hash_of(folder: Path, names: Iterable[str]) -> str | None:
     """The ``source_hash`` that a snapshot of these files has now; ``None`` where one of them is not there."""
     frozen = [freeze(folder / name, name)[0] for name in names]
     return digest(_by_name(frozen)) if frozen and all(file.sha256 for file in frozen) else None
-
-
-def changed(before: SourceSnapshot, paths: Iterable[Path | str]) -> tuple[Difference, ...]:
-    """What differs between a snapshot and the same files now: own files, commit, diff, untracked code."""
-    return tuple(differences(before._comparable(), snapshot(paths)._comparable()))
 
 
 def _by_name(files: Iterable[FrozenFile]) -> dict[str, Json]:

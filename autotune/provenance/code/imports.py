@@ -62,27 +62,28 @@ def _imports(file: Path) -> Iterator[Path]:
 def module_files(file: Path, level: int, module: list[str], names: tuple[str, ...]) -> Iterator[Path]:
     """The files behind ``from LEVEL.MODULE import NAMES``: the module, its packages, and submodules."""
     for root in _roots(file, level, module[0] if module else ""):
-        folder, files = root, []
-        for number, part in enumerate(module, 1):
-            package, plain = folder / part / "__init__.py", folder / f"{part}.py"
-            if is_file(package):
-                files.append(package)
-            elif is_file(plain):
-                files.append(plain)
-                break
-            elif not is_folder(folder / part) or (number == len(module) and not names):
-                files.clear()
-                break
-            folder /= part
-        else:
-            for name in names:
-                submodules = (folder / f"{name}.py", folder / name / "__init__.py")
-                files.extend(candidate for candidate in submodules if is_file(candidate))
+        files = _files_below(root, module, names)
         if level and is_file(root / "__init__.py"):
             files.append(root / "__init__.py")  # importing a module runs its package first
         if files:
             yield from files
             return
+
+
+def _files_below(root: Path, module: list[str], names: tuple[str, ...]) -> list[Path]:
+    """The same where ``root`` is the folder to look in; none where that does not have the module."""
+    folder, files = root, []
+    for number, part in enumerate(module, 1):
+        package, plain = folder / part / "__init__.py", folder / f"{part}.py"
+        if is_file(package):
+            files.append(package)
+        elif is_file(plain):
+            return [*files, plain]
+        elif not is_folder(folder / part) or (number == len(module) and not names):
+            return []
+        folder /= part
+    submodules = (folder / name / "__init__.py" for name in names), (folder / f"{name}.py" for name in names)
+    return files + [one for kind in submodules for one in kind if is_file(one)]
 
 
 def _roots(file: Path, level: int, top: str) -> list[Path]:

@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from autotune.provenance.document import Documented
 from autotune.provenance.host.pressure import pressure
 
-__all__ = ["NoiseFloor", "noise_floor", "pressure"]
-
 _BUFFER_BYTES = 16 * 1024
 _READING_SECONDS = 1e-3
 _MINIMUM = 10

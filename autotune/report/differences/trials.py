@@ -33,6 +33,8 @@ ROUND = "round"
 
 Round = tuple[float, float]
 """The run of fresh processes (0: none) and the number of a round in it."""
+Read = Mapping[Round, tuple[float, float]]
+"""What two trials read in each round that they share."""
 
 
 def diff_trials(store: Store, one: TrialRecord, other: TrialRecord) -> Differences:
@@ -132,29 +134,28 @@ def _side_by_side(
         rounds = [(_rounds(store, a, goal.name), _rounds(store, b, goal.name)) for a, b in pairs]
         both = {key: (a[key], b[key]) for a, b in rounds for key in a if key in b}
         if len(both) > 1 and min(min(pair) for pair in both.values()) > 0:
-            ratio = _ratio(both, goal.goal or "minimize")
-            return _by_rounds(own[-1], its[-1], goal, ratio, len(both), session)
+            return _by_rounds(own[-1], its[-1], goal, both, session)
     return None
 
 
-def _ratio(read: Mapping[Round, tuple[float, float]], goal: Goal) -> Interval:
-    """Of what both read in each round; where they had runs of fresh processes, of these, each as one."""
-    runs = {run for run, _ in read if run}
-    if len(runs) < FEWEST:
-        ratio: Ratio | Gain = speedup([a for a, _ in read.values()], [b for _, b in read.values()], goal=goal)
-    else:
-        of = [[pair for (own, _), pair in read.items() if own == run] for run in runs]
-        ratio = over_runs([[a for a, _ in run] for run in of], [[b for _, b in run] for run in of], goal=goal)
-    return ratio.estimate, ratio.low, ratio.high
-
-
-def _by_rounds(
-    one: TrialRecord, other: TrialRecord, goal: MetricSpec, ratio: Interval, rounds: int, session: int
-) -> Contrast:
-    answer: Any = "better" if ratio[1] > 1.0 else "worse" if ratio[2] < 1.0 else "no difference shown"
-    how = f"read side by side in {rounds} rounds of session {session}; signed ranks of their ratios, 95%"
+def _by_rounds(one: TrialRecord, other: TrialRecord, goal: MetricSpec, read: Read, session: int) -> Contrast:
+    gain, of = _gain(read, goal.goal or "minimize")
+    ratio = gain.estimate, gain.low, gain.high
+    answer: Any = "better" if gain.low > 1.0 else "worse" if gain.high < 1.0 else "no difference shown"
+    how = f"read side by side in {of} of session {session}; signed ranks of their ratios, 95%"
     sides = (_interval(one, goal.name), _interval(other, goal.name))
     return Contrast(goal.name, goal.unit, *sides, answer=answer, how=how, ratio=ratio)
+
+
+def _gain(read: Read, goal: Goal) -> tuple[Ratio | Gain, str]:
+    """By the runs of fresh processes, if there are enough, else by all rounds; and which of them it was."""
+    runs = {run for run, _ in read if run}
+    if len(runs) < FEWEST:
+        one, other = zip(*read.values(), strict=True)
+        return speedup(one, other, goal=goal), f"{len(read)} rounds"
+    of = [[pair for (own, _), pair in read.items() if own == run] for run in runs]
+    gain = over_runs([[a for a, _ in run] for run in of], [[b for _, b in run] for run in of], goal=goal)
+    return gain, f"{len(runs)} runs of fresh processes"
 
 
 def _rounds(store: Store, trial: TrialRecord, metric: str) -> dict[Round, float]:

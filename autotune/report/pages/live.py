@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from threading import Lock
@@ -12,6 +12,7 @@ from autotune import __version__
 from autotune.errors import AutotuneError
 from autotune.report.evidence import Place, opened
 from autotune.report.numbers import say_count
+from autotune.report.overview import held
 from autotune.report.pages.html import html_page
 from autotune.report.pages.live_server import Shown
 from autotune.report.pages.page import Answer, Page, Paragraph, Section, Table
@@ -30,8 +31,6 @@ SHARE = 0.1
 MOST_STUDIES = 200
 
 AROUND = (("/", "all studies"), ("?still", "keep this page as it is"))
-
-AT_WORK = (Status.WAITING, Status.RUNNING)
 
 
 @dataclass
@@ -55,8 +54,9 @@ class LiveView:
     def _page(self, store: Store, path: str) -> Shown:
         if path == "/":
             studies = store.studies()
-            again = AGAIN_SECONDS if any(map(at_work, studies)) else 6 * AGAIN_SECONDS
-            return Shown(html_page(overview(store, studies, self.clock())), again)
+            at_work = {study.id: len(held(store, study)) for study in studies}
+            page = overview(store, studies, at_work, self.clock())
+            return Shown(html_page(page), _often(any(at_work.values())))
         kind, _, number = path.strip("/").partition("/")
         known = {study.id: study for study in store.studies()} if kind == "study" else {}
         study = known.get(int(number)) if number.isdecimal() and len(number) < 19 else None
@@ -66,7 +66,8 @@ class LiveView:
 
     def _study(self, store: Store, study: StudyRecord) -> Shown:
         sessions = [(session.id, session.finished_at) for session in store.sessions(study.id)]
-        looks = (dict(study.counts), sessions, len(store.verdicts(study.id)))
+        at_work = len(held(store, study))
+        looks = (dict(study.counts), sessions, len(store.verdicts(study.id)), at_work)
         with self._lock:  # two browsers do not make the same page twice
             found = self._made.get(study.id)
             if found is None or found[0] != looks:
@@ -74,24 +75,25 @@ class LiveView:
                 page = html_page(study_page(store, study.id, self.clock()), AROUND)
                 found = self._made[study.id] = (looks, page, time.perf_counter() - began)
         _, html, seconds = found
-        often = AGAIN_SECONDS if at_work(study) else 6 * AGAIN_SECONDS
-        return Shown(html, max(often, seconds / SHARE))
+        return Shown(html, max(_often(at_work > 0), seconds / SHARE))
 
 
-def at_work(study: StudyRecord) -> int:
-    """How many of its trials are held by a search that is alive."""
-    return sum(study.counts.get(status, 0) for status in AT_WORK)
+def _often(at_work: bool) -> float:
+    return AGAIN_SECONDS if at_work else 6 * AGAIN_SECONDS
 
 
-def overview(store: Store, studies: list[StudyRecord], now: float) -> Page:
-    """All studies of a store, those at work first, then the newest."""
-    working = sum(1 for study in studies if at_work(study))
-    order = sorted(studies, key=lambda study: (not at_work(study), -study.id))
+def overview(store: Store, studies: list[StudyRecord], at_work: Mapping[int, int], now: float) -> Page:
+    """All studies of a store, those at work first, then the newest.
+
+    ``at_work``: how many trials of each, by its id, a search holds that is alive.
+    """
+    working = sum(map(bool, at_work.values()))
+    order = sorted(studies, key=lambda study: (not at_work[study.id], -study.id))
     shown = order[:MOST_STUDIES]
     table = Table(
         "each with its report",
         ("study", "workload", "answer", "how sure", "trials", "failed", "at work", "begun"),
-        [tuple(_row(store, study)) for study in shown],
+        [tuple(_row(store, study, at_work[study.id])) for study in shown],
         links=[f"/study/{study.id}" for study in shown],
     )
     count = say_count(len(studies), "study", "studies")
@@ -109,7 +111,7 @@ def overview(store: Store, studies: list[StudyRecord], now: float) -> Page:
     )
 
 
-def _row(store: Store, study: StudyRecord) -> Iterator[str]:
+def _row(store: Store, study: StudyRecord, at_work: int) -> Iterator[str]:
     answer = answer_of(load_answer(store, study))
     yield study.label + (" (replayed)" if study.replayed else "")
     yield say_workload(study.workload)
@@ -117,7 +119,7 @@ def _row(store: Store, study: StudyRecord) -> Iterator[str]:
     yield answer.beside
     yield f"{sum(study.counts.values()):,}"
     yield f"{sum(n for status, n in study.counts.items() if Status(status).failed):,}"
-    yield str(at_work(study) or "")
+    yield str(at_work or "")
     yield say_time(study.created_at)
 
 

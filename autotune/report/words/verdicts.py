@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autotune.measure.outcome import Estimate
 from autotune.report.numbers import say_count, say_estimate, say_ratio
+from autotune.report.words.titled import titled
 from autotune.session.reproduction.agreement import Verification
 from autotune.session.reproduction.replicates import Interval
 from autotune.space.spec import ratio_title
@@ -11,28 +12,30 @@ from autotune.space.spec import ratio_title
 
 def say_intervals(result: Verification) -> list[str]:
     """A line for each of the ratio to the default, metric, pace and default, as far as they are known now."""
-    lines = []
+    lines: list[str] = []
     title = ratio_title(result.goal, result.unit)
     if "speedup" in result.now and "speedup" in result.then:
-        lines.append(_line(title, f"{_ratio(result, 'then')} then, {_ratio(result, 'now')} now"))
+        lines += titled(title, f"{_ratio(result, 'then')} then, {_ratio(result, 'now')} now")
     elif "speedup" in result.now:
-        lines.append(_line(title, f"{_ratio(result, 'now')} now, over the default"))
+        lines += titled(title, f"{_ratio(result, 'now')} now, over the default")
     if "metric" in result.now:
-        lines.append(_line(result.metric, _then_and_now(result, "metric")))
+        lines += titled(result.metric, _then_and_now(result, "metric"))
     if result.slower is not None:
         here = _value(result.now["at_pace"], result.unit)
-        lines.append(
-            _line("pace", f"a core takes {result.slower:.3g} times as long as then; at that pace {here}")
+        lines += titled(
+            "pace", f"a core takes {result.slower:.3g} times as long as then; at that pace {here}"
         )
     if "default" in result.now:
-        lines.append(_line("default", _then_and_now(result, "default")))
+        lines += titled("default", _then_and_now(result, "default"))
     return lines
 
 
-def say_noticeable(result: Verification) -> str:
-    """How large a change would have been noticed."""
-    assert result.noticeable is not None
-    return f"only a change of {result.noticeable:.1%} or more"
+def say_result(result: Verification) -> list[str]:
+    """The same, how large a change would have been noticed, and what else is to be said of it."""
+    lines = say_intervals(result)
+    if result.noticeable is not None:
+        lines += titled("noticeable", f"only a change of {result.noticeable:.1%} or more")
+    return lines + (titled("remark", result.remark) if result.remark else [])
 
 
 def say_rounds(result: Verification) -> str:
@@ -52,7 +55,3 @@ def _then_and_now(result: Verification, name: str) -> str:
 def _value(interval: Interval, unit: str) -> str:
     value, low, high = interval
     return say_estimate(Estimate(value, low, high, 2, 0.0), unit)
-
-
-def _line(title: str, text: str) -> str:
-    return f"  {title:10} {text}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,18 @@ def launch_asked(folder: Path, **more: Any) -> tuple[str, bool]:
     with tuning(trials=1):
         tuned[_grid(12)](x, y, out, 12)
     return tuned.choice(x, y, out, 12).how, (folder / "recipes.json").exists()
+
+
+def launch_asked_in_vain(folder: Path, **fails: str) -> tuple[str, bool, list[str]]:
+    """The same, twice, where tuning ``fails``: how it was chosen, whether by a recipe, and what was said."""
+    tuned = _add(folder, **({"recipes": fails["recipes"]} if "recipes" in fails else {}))
+    x, y, out = _tensors(12)
+    with warnings.catch_warnings(record=True) as said, tuning(trials=1, store=fails.get("store")):
+        warnings.simplefilter("always")
+        for _ in range(2):
+            tuned[_grid(12)](x, y, out, 12)
+    choice = tuned.choice(x, y, out, 12)
+    return choice.how, choice.recipe is not None, [str(warning.message).splitlines()[0] for warning in said]
 
 
 def verdict(fault: int, stride: int, in_place: bool, answered: bool) -> str:

@@ -75,6 +75,11 @@ def test_a_store_that_fails_is_passed_over_unless_it_was_named(tmp_path: Path) -
     (tmp_path / "store.db").write_text("no database " * 100)
     with pytest.warns(UserWarning, match="the recipe is chosen without the store"):
         assert ask({"m": 64}, name="gemm-c").kind == "default"
+    with (
+        pytest.warns(UserWarning, match="without the store"),
+        pytest.raises(InputError, match="no recipe and no study 'gemm-d'"),
+    ):
+        ask({"m": 64}, name="gemm-d")
     with pytest.raises(StoreError):
         ask({"m": 64}, name="gemm-c", store=tmp_path / "store.db")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import signal
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,6 +75,19 @@ def test_an_interrupt_in_the_midst_of_a_trial_leaves_nothing_behind(
     assert len(ended) == 1, "the trial had been torn"
     monkeypatch.undo()
     assert export_study(store, store.study(), str(tmp_path / "optuna.db")) == ("odd <name>#1", 8)
+
+
+def test_a_database_that_takes_nothing_more_is_no_traceback(store: Store, tmp_path: Path) -> None:
+    """Nor does it take back what it took: that is said."""
+    file = tmp_path / "optuna.db"
+    RDBStorage(f"sqlite:///{file}")
+    with closing(sqlite3.connect(file)) as database:
+        refused = "BEGIN INSERT INTO room VALUES (1); END"  # there is none
+        database.execute(f"CREATE TRIGGER no_trial BEFORE INSERT ON trials {refused}")
+        database.execute(f"CREATE TRIGGER no_end BEFORE DELETE ON studies {refused}")
+    with pytest.raises(InputError, match="Optuna cannot write to") as caught:
+        export_study(store, store.study(), str(file))
+    assert "what was written is left in the study 'odd <name>#1': delete it" in str(caught.value)
 
 
 def test_its_knobs_are_what_they_are(store: Store, tmp_path: Path) -> None:
@@ -157,6 +172,9 @@ def test_scales_and_steps_where_they_fit_what_was_tried(tmp_path: Path) -> None:
     assert exported(FloatRange("x", 0.0, 1.0, 0.25), 0.5, 1.25) == FloatDistribution(0.0, 1.25)
     assert exported(IntegerRange("x", 4, 16, scale="log2"), 4, 6) == CategoricalDistribution([4, 6, 8, 16])
     assert exported(IntegerRange("x", 1, 9, 2, scale="log"), 3) == IntDistribution(1, 9, step=2)
+    # What it was before it was a range of integers.
+    assert exported(IntegerRange("x", 1, 9), 3, 0.5) == FloatDistribution(0.5, 9.0)
+    assert exported(IntegerRange("x", 1, 9, scale="log"), 3, 0.5) == FloatDistribution(0.5, 9.0, log=True)
 
 
 def test_what_cannot_be_is_refused(store: Store, tmp_path: Path) -> None:

@@ -43,6 +43,32 @@ def test_tensorboard_reads_it(tmp_path: Path) -> None:
         export_study(store, store.study(), folder)
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_an_interrupt_leaves_nothing_in_the_way_of_the_next_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    store, folder = make(tmp_path / "study.db"), tmp_path / "boards" / "board"
+    folder.parent.mkdir()
+    if there:
+        folder.mkdir()
+    write, written = EventFileWriter.add_event, []
+
+    def interrupted(writer: Any, event: Any) -> None:
+        written.append(write(writer, event))
+        if len(written) == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(EventFileWriter, "add_event", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        export_study(store, store.study(), folder)
+    monkeypatch.undo()
+    assert list(folder.parent.iterdir()) == ([folder] if there else [])
+    assert export_study(store, store.study(), folder) == 8
+    assert list(folder.parent.iterdir()) == [folder] and len(list(folder.iterdir())) == 9
+
+
 def test_a_knob_of_several_kinds_can_be_sorted_by(tmp_path: Path) -> None:
     """TensorBoard compares the values of one hyper-parameter with each other."""
     from tensorboard.plugins.hparams import metadata

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.provenance.code.frozen import changed, signature, snapshot
+from autotune.provenance.code.frozen import SourceSnapshot, signature, snapshot
 from autotune.provenance.code.repository import (
     DIFF_BYTES,
     UNTRACKED_BYTES,
@@ -23,6 +23,7 @@ from autotune.provenance.code.repository import (
     read_commit,
     read_repository,
 )
+from autotune.provenance.document import differences
 
 ME = ("-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=false")
 
@@ -51,8 +52,13 @@ def own(project: Path) -> list[Path]:
     return [project / "objectives" / "gemm.py", project / "objectives" / "gemm.c"]
 
 
-def paths(project: Path, before: object) -> list[str]:
-    return [difference.path for difference in changed(before, own(project))]  # type: ignore[arg-type]
+def paths(project: Path, before: SourceSnapshot) -> list[str]:
+    """What counts as changed in the project."""
+    return changed(before, own(project))
+
+
+def changed(before: SourceSnapshot, files: list[Path]) -> list[str]:
+    return [one.path for one in differences(before._comparable(), snapshot(files)._comparable())]
 
 
 def test_a_clean_repository(project: Path) -> None:
@@ -73,7 +79,7 @@ def test_it_is_the_same_until_something_changes(project: Path) -> None:
     before = snapshot(own(project))
     again = snapshot(reversed(own(project)))
     assert (again.source_hash, again.tree_hash) == (before.source_hash, before.tree_hash)
-    assert changed(before, own(project)) == ()
+    assert paths(project, before) == []
 
 
 def test_its_own_files_change_both_hashes(project: Path) -> None:
@@ -334,7 +340,7 @@ def test_missing_files_and_none_at_all(tmp_path: Path) -> None:
     frozen = snapshot([tmp_path / "missing.py"])
     assert [(file.name, file.sha256) for file in frozen.files] == [("missing.py", None)]
     (tmp_path / "missing.py").write_text("")
-    assert [d.path for d in changed(frozen, [tmp_path / "missing.py"])] == ["source.missing.py"]
+    assert changed(frozen, [tmp_path / "missing.py"]) == ["source.missing.py"]
     empty = snapshot([])
     assert empty.files == () and empty.source_hash and json.dumps(empty.to_document())
 

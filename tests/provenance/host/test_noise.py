@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from autotune.provenance.host.noise import LOUDEST, describe, noise_floor, pressure
+from autotune.provenance.host.noise import LOUDEST, describe, noise_floor
+from autotune.provenance.host.pressure import pressure
 from tests.provenance.trees import build
 
 STAT = (

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import http.client
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 import autotune
@@ -60,6 +63,25 @@ def place(tmp_path: Path) -> str:
 def searched(place: str, folder: Path, trials: int) -> None:
     spec = parse_spec(SPACE, folder / "space.yaml", {})
     autotune.search(spec, objective=lambda how: 1.0 + len(how), store=place, trials=trials)
+
+
+def test_a_search_whose_process_is_gone_is_at_work_no_more(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+    ) as searching:
+        settings = {"process": psutil.Process(searching.pid).create_time()}
+        process = (searching.pid, socket.gethostname())
+        written.session = written.store.open_session(written.study.id, settings, "", *process)
+        written.begin({"tile": 1, "layout": "row"})
+        view = LiveView(written.store)
+        assert "one search is at work" in view("/", False).html
+        assert "A search is at it" in view("/study/1", False).html
+        assert searching.stdin is not None
+        searching.stdin.close()
+    assert "no search is at work" in view("/", False).html
+    assert "A search is at it" not in view("/study/1", False).html, "the page of before is not kept"
+    assert view("/", False).again == view("/study/1", False).again == 30.0
 
 
 def test_all_studies_and_each_of_them(place: str) -> None:

@@ -1,0 +1,42 @@
+"""Two trials side by side: what they are compared by, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.report.differences.trials import diff_trials
+from autotune.status import Status
+from autotune.store.records import TrialRecord
+from tests.report.studies import Written
+
+
+def finalist(own: Written, tile: int, values: Sequence[tuple[int, int, float]]) -> TrialRecord:
+    """One of a finale, by its run of fresh processes (0: none), its round there, and what was read."""
+    purpose = "default" if tile == 1 else "final"
+    trial, number = own.begin({"tile": tile, "layout": "row"}, purpose=purpose)
+    readings = tuple(Reading("time", v, 0.0, "", {"process": p, "round": r}) for p, r, v in values)
+    own.store.finish(trial, Outcome(Status.OK, {"time": Estimate(1.0, 0.9, 1.1, 3, 0.01)}, readings))
+    [record] = own.store.numbered(own.study.id, [number])
+    return record
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"), [(0, "10 rounds"), (3, "19 rounds"), (4, "4 runs of fresh processes")]
+)
+def test_it_is_said_how_many_readings_of_what_an_answer_rests_on(
+    tmp_path: Path, runs: int, said: str
+) -> None:
+    """From four runs of fresh processes on, these alone count, and each once."""
+    own = Written(tmp_path)
+    rounds = [(0, number) for number in range(10)]
+    rounds += [(run, number) for run in range(1, runs + 1) for number in range(3)]
+    one = finalist(own, 1, [(run, number, 3.0 if run else 2.0) for run, number in rounds])
+    other = finalist(own, 4, [(run, number, 1.0) for run, number in rounds])
+    [contrast] = diff_trials(own.store, one, other).contrasts
+    assert f"read side by side in {said} of session" in contrast.how
+    assert contrast.answer == "better" and contrast.ratio is not None
+    assert (contrast.ratio[0] == pytest.approx(3.0)) is (runs == 4)
