@@ -67,7 +67,7 @@ class Measure:
 
     configuration: Configuration
     prepared: bytes | None
-    """The pickle that :class:`Prepared` brought; ``None``: the configuration itself is what to load."""
+    """The pickle that :class:`Prepared` brought; ``None``: nothing was prepared ahead of its turn."""
     seed: int
     seconds: float
     incumbent: Estimate | None = None

@@ -274,6 +274,21 @@ def test_a_changed_source_is_used_from_then_on(tmp_path: Path) -> None:
         assert collect(executor, 1)[1][2].metrics["time"].value > 1000
 
 
+def test_a_changed_source_may_prepare_though_the_one_before_did_not(tmp_path: Path) -> None:
+    before = OBJECTIVE.replace("def prepare(", "def not_yet(").replace(
+        "with open(prepared) as file", "if prepared"
+    )
+    spec = spec_in(tmp_path, before.replace("float(file.read())", 'float(prepared["x"])'))
+    with closing(WorkerExecutor(spec, {})) as executor:
+        submit(executor, 1)
+        assert collect(executor, 1)[1][1].status is Status.OK
+        (tmp_path / "objective.py").write_text(OBJECTIVE)
+        executor.reload()
+        submit(executor, 2, 66)
+        _, ended = collect(executor, 2)
+    assert ended[2].status is Status.OK and ended[66].status is Status.INFEASIBLE
+
+
 def test_where_it_cannot_begin_its_cores_are_free_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
