@@ -158,7 +158,7 @@ class Crew:
                 if slot.worker is not None:
                     slot.worker.forgive(late)
 
-    def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]], run: int = 0) -> list[Entrant]:
+    def entrants(self, wanted: Sequence[Configuration | Baseline], run: int = 0) -> list[Entrant]:
         """Their processes start side by side, which takes seconds each where a large library is loaded.
 
         So do they prepare where they share no core. On one, side by side, each would take as long as all. For
@@ -166,7 +166,7 @@ class Crew:
         """
         lane = self._lanes[0]  # the same for all, so that they can be compared
         cores, turn = lane.place.cores.measuring, lane.turn
-        made = [self._entrant(what, lane, run) for what, _ in wanted]
+        made = [self._entrant(what, lane, run) for what in wanted]
         with turn.taken():  # it happens on the measuring cores, as entering does
             for entrant in made:
                 entrant.start()

@@ -126,10 +126,7 @@ class WorkerExecutor(Executor):
     def baselines(self) -> tuple[Baseline, ...]:
         return self._crew.ready.baselines
 
-    def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
-        return self.entrants([(what, label)])[0]
-
-    def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]], run: int = 0) -> list[Entrant]:
+    def entrants(self, wanted: Sequence[Configuration | Baseline], run: int = 0) -> list[Entrant]:
         return self._crew.entrants(wanted, run)
 
     def close(self) -> None:
