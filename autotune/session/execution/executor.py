@@ -105,7 +105,7 @@ class Executor(ABC):
         """Which code was measured before, by its fingerprint: it is not measured again."""
 
     def aside(self) -> AbstractContextManager[None]:
-        """Keep the calling thread off the cores that are measured on, inside the block: it thinks, too."""
+        """Inside the block the calling thread stays off the cores that are measured on: it computes, too."""
         return nullcontext()
 
     def together(self) -> AbstractContextManager[None]:

@@ -161,7 +161,7 @@ class WorkerExecutor(Executor):
                 measurer.give(flight, request, self.settings.timeout)
 
     def _best_so_far(self) -> Estimate | None:
-        """The incumbent, or what has ended since it was set: the next trial is begun before that is told."""
+        """The incumbent, or a better outcome that the session has not been told of yet."""
         best, goal = self.incumbent, self.spec.goals[0]
         if len(self.spec.goals) > 1 or self.spec.search.early_stopping is not None:
             return best  # others may be as good in another way, or further on their way

@@ -1,4 +1,4 @@
-"""What contenders are read in rounds is written down while it goes: a finale of trainings takes an hour."""
+"""The readings of contenders are written down while a finale runs: one of trainings takes an hour."""
 
 from __future__ import annotations
 
