@@ -107,8 +107,8 @@ _PROPOSED = Prepared(
 def results_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[ResultRecord]]:
     """The next place in the order of results, and what the search trials came to from ``first`` up to it.
 
-    A place is given out while the study is held until its result is there: none up to the last is missing.
-    What has no result of a search trial is a pause, or of a finale.
+    Whoever takes a place holds the study until its result is written, so no place up to the last is missing.
+    A place without the result of a search trial is that of a pause, or of a finale.
     """
     counters = _COUNTERS.row(direct, {"study_id": study_id})
     past = first if counters is None else int(counters[1])

@@ -289,9 +289,9 @@ def finish(
 def keep_readings(
     direct: Direct, trial_id: int, first: int, taken: Sequence[Reading], lease_until: float
 ) -> None:
-    """Keep what an unfinished trial was read, its readings from the place ``first`` on; those there are stay.
+    """Keep the readings of an unfinished trial from the place ``first`` on; those that are there stay.
 
-    It is alive until then.
+    Its lease is renewed.
     """
     _, status, _, there = _require(direct, trial_id)
     if Status(status).finished:
