@@ -23,7 +23,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -58,28 +58,25 @@ class PreparedData:
         found = self._open(key)
         if found is not None:
             return found
-        try:
-            return self._made_once(key, make)
-        except _Unusable as unusable:
-            return unusable.made if unusable.made is not None else _as_arrays(make())
-
-    def _made_once(self, key: str, make: Callable[[], Mapping[str, NDArray[np.generic]]]) -> Arrays:
-        made: Arrays | None = None
-        try:
-            self._path(key).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = self._path(key).with_suffix(".lock").open("a")
-        except OSError as error:
-            raise _Unusable(None) from error
-        with lock, _locked(lock.fileno()):
+        with self._alone_at(key):
             found = self._open(key)  # somebody else was at it
             if found is not None:
                 return found
             made = _as_arrays(make())
-            try:
+            with suppress(OSError):  # the folder cannot be used
                 self._put(key, made)
-            except OSError as error:
-                raise _Unusable(made) from error
         return self._open(key) or made
+
+    @contextmanager
+    def _alone_at(self, key: str) -> Iterator[None]:
+        """While this lasts, nobody else makes the entry. The kernel lets go with the process."""
+        entry = self._path(key)
+        with ExitStack() as held:
+            with suppress(OSError):  # no such folder, or no locks: then several may make the same
+                entry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                lock = held.enter_context(entry.with_suffix(".lock").open("a"))
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     # -- entries -------------------------------------------------------------------------------
 
@@ -133,22 +130,6 @@ class PreparedData:
             if path != kept:
                 shutil.rmtree(path, ignore_errors=True)  # whoever has it mapped keeps what is mapped
                 excess -= size
-
-
-class _Unusable(Exception):  # noqa: N818 - no error, but a way back
-    """The folder cannot be used; ``made`` is what was made all the same."""
-
-    def __init__(self, made: Arrays | None) -> None:
-        super().__init__()
-        self.made = made
-
-
-@contextmanager
-def _locked(descriptor: int) -> Iterator[None]:
-    """While this lasts, nobody else makes the entry. The kernel lets go with the process."""
-    with suppress(OSError):  # a file system without locks: two may make the same entry
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-    yield
 
 
 def _as_arrays(made: Mapping[str, NDArray[np.generic]]) -> Arrays:

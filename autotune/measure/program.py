@@ -189,6 +189,9 @@ class Bounded:
         if len(self._last) > 2 * self._tail:  # cut now and then, not at every piece
             self._cut()
 
+    def end(self) -> None:
+        """Nothing more will come."""
+
     def _cut(self) -> None:
         surplus = max(len(self._last) - self._tail, 0)
         self._dropped += surplus
@@ -223,6 +226,10 @@ class Lines(Bounded):
         for line in lines:
             self._tell(line.decode("utf-8", errors="replace"))
 
+    def end(self) -> None:
+        if self._begun:
+            self._tell(self._begun.decode("utf-8", errors="replace"))
+
 
 def _collect(pid: int, streams: Mapping[IO[bytes], Bounded], attendant: Attendant | None) -> None:
     """Read the streams until the process has ended; on an old kernel until all of them are closed."""
@@ -255,6 +262,7 @@ def _collect(pid: int, streams: Mapping[IO[bytes], Bounded], attendant: Attendan
                 os.close(process)
     for stream, kept in streams.items():
         _read_all(stream.fileno(), kept)
+        kept.end()
 
 
 def _read(descriptor: int, kept: Bounded) -> bool:

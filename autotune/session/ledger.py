@@ -66,7 +66,7 @@ class Ledger:
         self.asking = False
         """Whether the strategy is choosing."""
         self._broken_off = False
-        """Whether an ask did not come to its end: what the strategy believes may be half worked out."""
+        """Whether an ask was interrupted: what the strategy believes may be half computed."""
         self._environment = environment
         self._incumbent = Incumbent(spec)
         self._finished = 0
@@ -74,7 +74,7 @@ class Ledger:
         """The trials that count for the budget: this session's, and what has come of others'."""
         self._trials_known = 0
         self._results_known = 0
-        """So many trials were proposed, and so many results told, when this was last looked at."""
+        """How many trials were proposed, and how many results told, when the store was read last."""
         self._renewed = 0.0
         self._running: dict[int, TrialRecord] = {}
         self._to_retry: list[TrialRecord] = []
@@ -311,11 +311,11 @@ class Ledger:
         self._note(told)
 
     def _retry_lost(self, lost: Sequence[TrialRecord]) -> None:
-        """Put back what earlier sessions have lost, but for what seems to have ended them, again and again.
+        """Put back what earlier sessions have lost, but for trials that seem to have killed them repeatedly.
 
-        One that takes the whole search with it, since it leaves the machine no memory, say, would else end
-        every session of the study. From the second death on the last come first: whoever was only beside it
-        then is done before it is its turn.
+        A trial that takes the whole search with it, by leaving the machine no memory, say, would otherwise
+        end every session of the study. From the second death on the order is reversed, so that trials that
+        only ran beside it are done before its turn comes.
         """
         died = {t.id for t in lost if t.started_at is not None and t.finished_at is None}
         fatal = [t for t in lost if t.id in died and t.attempt >= MAX_ATTEMPTS]

@@ -7,7 +7,7 @@
                 one was measured with it ─▶ ends at once, with its metrics
 
 Knobs often leave no trace in the machine code: a prefetch of a loop that is unrolled away, stages of a
-pipeline that has one step. Measuring those again would tell the strategy less than nothing: noise.
+pipeline that has one step. To measure those again would only tell the strategy noise.
 """
 
 from __future__ import annotations

@@ -80,13 +80,15 @@ def readings_frame(
     Columns: ``study``, ``trial`` (its number), ``purpose``, ``status``, ``seq`` (0, 1, 2 ... in the trial),
     ``metric``, ``value``, ``at`` (seconds since the trial's first reading began), ``discarded`` (why it does
     not count; empty: it does) and ``context.NAME`` for what the machine did meanwhile. ``readings`` gives
-    those of each trial by its id.
+    those of each trial by its id; a trial that a search has added meanwhile is left out.
     """
     import pandas as pd
 
     said = {trial.id: (trial.number, trial.purpose, str(trial.status)) for trial in trials}
     columns = _Columns("study", "trial", "purpose", "status", "seq", "metric", "value", "at", "discarded")
     for trial_id, own in readings:
+        if trial_id not in said:
+            continue
         number, purpose, status = said[trial_id]
         of_trial = {"study": study.name, "trial": number, "purpose": purpose, "status": status}
         for seq, r in enumerate(own):

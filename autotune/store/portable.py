@@ -81,7 +81,7 @@ def dump(connection: sa.Connection, study_id: int, places: Mapping[int, int]) ->
         yield "sessions", document | {"settings": _moved(document["settings"], places.get)}
     for row in _rows(connection, asks, study_id, asks.c.id):
         yield "asks", {"session": order[row["session_id"]], **_document(row, asks)}
-    labels = _labels(connection, places, lambda name, number, place: f"study:{place}")
+    labels = _labels(connection, places)
     yield from _dump_trials(connection, study_id, order, numbers, labels)
     for row in _rows(connection, verdicts, study_id, verdicts.c.id):
         yield "verdicts", {"session": order[row["session_id"]], **_document(row, verdicts)}
@@ -100,21 +100,21 @@ def _dump_trials(
         document["metrics"] = decode(document["metrics"])
         document["reason"] = _relabelled(document["reason"], labels)
         yield "trials", document
-    told = sa.select(trials.c.number, pauses).join(trials, trials.c.id == pauses.c.trial_id)
-    for row in _rows_of(connection, told.where(pauses.c.study_id == study_id).order_by(pauses.c.told)):
+    for row in _rows_of(connection, _of_trials(pauses, study_id).order_by(pauses.c.told)):
         document = {"trial": row["number"], **_document(row, pauses)}
         yield "pauses", document | {"metrics": decode(document["metrics"])}
-    own = (readings.join(trials, trials.c.id == readings.c.trial_id), trials.c.study_id == study_id)
-    query = sa.select(trials.c.number, readings).select_from(own[0]).where(own[1])
-    found = connection.execute(query.order_by(trials.c.number, readings.c.seq)).yield_per(_AT_ONCE)
-    for number, these in groupby(found, lambda row: int(row.number)):
+    query = _of_trials(readings, study_id).order_by(trials.c.number, readings.c.seq)
+    for number, these in groupby(connection.execute(query).yield_per(_AT_ONCE), lambda row: int(row.number)):
         taken = [[r.metric, _number(r.value), _number(r.at), r.discarded, r.context] for r in these]
         yield "readings", {"trial": number, "readings": taken}
-    made = reports.join(trials, trials.c.id == reports.c.trial_id)
-    query = sa.select(trials.c.number, reports).select_from(made).where(trials.c.study_id == study_id)
-    for report in connection.execute(query.order_by(reports.c.id)).yield_per(_AT_ONCE):
-        said = {"step": report.step, "at": report.at, "metrics": report.metrics}
-        yield "reports", {"trial": int(report.number), **said}
+    for row in _rows_of(connection, _of_trials(reports, study_id).order_by(reports.c.id)):
+        yield "reports", {"trial": row["number"], **_document(row, reports)}
+
+
+def _of_trials(table: sa.Table, study_id: int) -> sa.Select[Any]:
+    """The rows of a table that refer to trials of a study, each with the number of its trial."""
+    whole = sa.select(trials.c.number, table).join(trials, trials.c.id == table.c.trial_id)
+    return whole.where(trials.c.study_id == study_id)
 
 
 def _rows(
@@ -148,14 +148,10 @@ def _moved(settings: Document, place: Callable[[int], int | None]) -> Document:
     return settings | {"sources": [source | {"study": place(source["study"])} for source in sources]}
 
 
-def _labels(
-    connection: sa.Connection, places: Mapping[int, int], said: Callable[[str, int, int], str]
-) -> dict[str, str]:
-    """``{label: other label}`` for each study that has a place."""
+def _labels(connection: sa.Connection, places: Mapping[int, int]) -> dict[str, str]:
+    """``{label here: label in an archive}`` for each study that has a place."""
     query = sa.select(studies.c.id, studies.c.name).where(studies.c.id.in_(sorted(places)))
-    return {
-        f"{name}#{number}": said(name, number, places[number]) for number, name in connection.execute(query)
-    }
+    return {f"{name}#{number}": f"study:{places[number]}" for number, name in connection.execute(query)}
 
 
 def _relabelled(reason: Document, labels: Mapping[str, str]) -> Document:
@@ -221,8 +217,7 @@ class _Loading:
         self._segments: dict[int, int] = {}
         self._trials: dict[int, int] = {}
         places = {number: place for place, number in ids.items()}
-        known = _labels(connection, places, lambda name, number, place: f"study:{place}")
-        self._labels = {place: label for label, place in known.items()}
+        self._labels = {told: here for here, told in _labels(connection, places).items()}
 
     def take(self, part: str, documents: Iterator[Document]) -> None:
         match part:

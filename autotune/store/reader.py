@@ -31,9 +31,6 @@ from autotune.store.statements.reports import ReportRecord
 _TRIALS_AT_ONCE = 1000
 """How many trials, or the readings of how many, are fetched together."""
 
-_IN_ONE_QUERY = 500
-"""Ids that one statement names; SQLite's own limit may be as low as 999."""
-
 
 @begins_again
 class StoreReader:
@@ -187,11 +184,8 @@ class StoreReader:
 
     def readings_in(self, trial_ids: Sequence[int]) -> list[tuple[int, tuple[Reading, ...]]]:
         """``(trial id, readings)`` for those of these trials that have any, by id."""
-        found: list[tuple[int, tuple[Reading, ...]]] = []
-        for first in range(0, len(trial_ids), _IN_ONE_QUERY):
-            with self._database.read() as connection:
-                found += lookup.readings_in(connection, trial_ids[first : first + _IN_ONE_QUERY])
-        return sorted(found, key=lambda one: one[0])
+        with self._database.read() as connection:
+            return lookup.readings_in(connection, trial_ids)
 
     def reports(self, study_id: int, after: int = 0) -> list[ReportRecord]:
         """What the study's trials have reported past the report ``after``, oldest first."""

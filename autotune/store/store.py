@@ -52,7 +52,7 @@ lost, unless that session can see that its process lives."""
 
 
 def _is_result(_: object, trial_id: int, outcome: Outcome, environment_hash: str | None = None) -> bool:
-    """What a lost trial has read is added each time that it is said."""
+    """Only a result may be said twice: what a lost trial has read would be added each time."""
     return outcome.status.finished
 
 
@@ -139,7 +139,7 @@ class Store(StoreReader):
             studies.update_space(connection, study_id, spec_text, document, space_hash, self._clock())
 
     def update_key(self, study: StudyRecord) -> None:
-        """Keep the key and document that ``study`` has now: more makes it what it is than before."""
+        """Keep the key and document that ``study`` has now, since more than before is part of its key."""
         with self._database.write() as connection:
             studies.update_key(connection, study.id, study.key, study.document)
 
@@ -255,7 +255,7 @@ class Store(StoreReader):
     def keep_readings(
         self, taken: Sequence[tuple[int, int, Sequence[Reading]]], lease_seconds: float = LEASE_SECONDS
     ) -> None:
-        """Keep what trials were read that go on: id, how many readings were kept before, those since."""
+        """Keep readings of trials that go on: for each its id, how many were kept before, and those since."""
         with self._database.write_directly() as direct:
             until = self._clock() + lease_seconds
             for trial_id, first, new in sorted(taken, key=lambda one: one[0]):

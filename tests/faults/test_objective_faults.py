@@ -156,7 +156,7 @@ def states_of_what_an_entrant_leaves(left: Left, fault: str) -> set[str]:
     spec = spec_of(FUNCTION, [fault])
     with closing(WorkerExecutor(spec, DEVICE)) as executor:
         before = set(left())
-        entrant = executor.entrant(spec.space.configuration({"fault": fault, "number": 0}), "trial 0")
+        [entrant] = executor.entrants([spec.space.configuration({"fault": fault, "number": 0})])
         own = set(left()) - before  # its guardian and its worker
         states: set[str] = set()
         for seed in range(3):

@@ -52,6 +52,15 @@ def test_readings_of_some_trials(store: Store) -> None:
     assert [trial.number for trial in store.numbered(one.study.id, [2, 0])] == [0, 2]
 
 
+def test_more_trials_are_looked_up_than_one_statement_can_name(store: Store) -> None:
+    """PostgreSQL takes 65,535 values."""
+    one = bench(store)
+    trial = one.trial(1)
+    assert store.numbered(one.study.id, range(70_000)) == [trial]
+    hashes = [f"{number:x}" for number in range(70_000)]
+    assert store.numbers_of(one.study.id, [*hashes, trial.hash]) == {trial.hash: 0}
+
+
 def test_trials_are_counted_without_being_read(store: Store) -> None:
     one = bench(store)
     store.finish(one.trial(1).id, outcome())

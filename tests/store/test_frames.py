@@ -58,3 +58,11 @@ def test_what_only_some_readings_know_is_missing_in_the_others(store: Store) -> 
     assert frame["seq"].tolist() == [0, 1, 2] and frame["discarded"].tolist() == ["", "", "throttled"]
     assert frame["context.clock"].isna().tolist() == [True, False, True]
     assert readings_frame(made.study, [trial], []).columns[:3].tolist() == ["study", "trial", "purpose"]
+
+
+def test_a_trial_that_a_search_adds_meanwhile_is_left_out(store: Store) -> None:
+    made = bench(store)
+    store.finish(made.trial(1).id, outcome())
+    there = list(store.brief_trials(made.study.id))
+    store.finish(made.trial(2).id, outcome())
+    assert set(readings_frame(made.study, there, store.readings_of(made.study.id))["trial"]) == {0}

@@ -34,14 +34,14 @@ FEWEST_LOOKS = 5
 """A trial that ended sooner, in its first 50 ms, is not judged."""
 
 MOST_TASKS = 1000
-"""So many threads are looked at; that there are more cores than that to be had is not likely."""
+"""At most so many threads are looked at: hardly any machine has more cores."""
 
 
 class ReadyThreads:
     """Counts the ready threads of a worker that is pinned to ``cores``, when :meth:`look` is called.
 
-    ``below``: so many generations, from the process on that is looked at, do not count. A worker that runs
-    programs does nothing itself but read what they print, which may be much.
+    ``below``: how many generations do not count, beginning with the process that is looked at. A worker that
+    runs programs only reads what they print, which may keep it busy.
     """
 
     def __init__(self, cores: Sequence[int], below: int = 0) -> None:
@@ -64,7 +64,7 @@ class ReadyThreads:
 
     @property
     def facts(self) -> dict[str, object]:
-        """What a trial is to say: how many were ready most of the time, where that is more than the cores."""
+        """For the trial: how many threads were usually ready, where that is more than there are cores."""
         usual = median_low(self._counts) if len(self._counts) >= FEWEST_LOOKS else 0
         return {READY_THREADS: usual} if usual > len(self._cores) else {}
 
@@ -72,8 +72,8 @@ class ReadyThreads:
 def ready_threads(pid: int, cores: Set[int], below: int = 0) -> int:
     """How many threads of a process and its descendants run on ``cores`` or wait for one of them.
 
-    One that has others to run on, since its program has chosen them itself, does not wait for these. The
-    process itself and those ``below`` it do not count for as many generations as that says.
+    A thread that its program has pinned to other cores does not wait for these. The first ``below``
+    generations, beginning with the process itself, do not count.
     """
     ready = seen = 0
     processes = [pid]

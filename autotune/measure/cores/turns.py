@@ -34,14 +34,14 @@ LOOK_AGAIN_SECONDS = 0.01
 """How often one who waits for a turn looks whether it has come."""
 
 SLICE_SECONDS = 1.0
-"""So long a turn may be kept for readings that follow each other. To queue for each of them anew, behind
-trials of seconds, had made a finale of microseconds last minutes."""
+"""How long a turn may be kept for readings that follow each other. If each queued anew behind trials of
+seconds, a finale whose readings take microseconds would last minutes."""
 
 
 def locks_folder() -> Path:
     """Where the locks are: as the variable says, else the first of the usual places that all users share.
 
-    What only root may write to is left aside by root as well: the others would lock somewhere else.
+    Root passes over a folder that only root can write to, since all other users lock somewhere else.
     """
     if given := os.environ.get(VARIABLE, "").strip():
         return Path(given)
@@ -96,8 +96,8 @@ class FileLock:
 class Turn:
     """One measurement at a time on some cores, and on a GPU, in the order in which the searches came.
 
-    To wait for the turn one holds the gate; who has just measured finds it shut, and comes after. All take
-    the locks in one order, so that no two wait for each other.
+    Whoever is next in line holds the gate, so that a search that has just measured finds it shut and queues
+    behind. All take the locks in the same order, so that no two wait for each other.
     """
 
     def __init__(self, folder: Path, physical: Sequence[int], gpu: str = "") -> None:

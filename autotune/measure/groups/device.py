@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autotune.measure.ownership import owned_name
@@ -70,8 +70,8 @@ def spread(devices: Sequence[Device], cores: Sequence[int]) -> tuple[Device, ...
     count = len(devices)
     shares = [tuple(cores[i * len(cores) // count : (i + 1) * len(cores) // count]) for i in range(count)]
     return tuple(
-        d if d.cores else Device(shares[i] or (cores[i % len(cores)],), d.cpu, d.memory, d.link)
-        for i, d in enumerate(devices)
+        device if device.cores else replace(device, cores=share or (cores[number % len(cores)],))
+        for number, (device, share) in enumerate(zip(devices, shares, strict=True))
     )
 
 

@@ -50,13 +50,7 @@ def load_objective(
         case CallableObjective():
             raise InputError(Problem(f"{spec.name} was given by a program, and only that can measure it"))
         case ReplayObjective():
-            from autotune.measure.recordings.read import read_recording
-            from autotune.measure.recordings.replay import ReplayedObjective
-
-            recording = read_recording(spec.file)
-            if not metrics:
-                return ReplayedObjective(recording, context=context)
-            return ReplayedObjective(recording, tuple(metrics), context=context)
+            raise TypeError("a replay is served in the session's own process: see ReplayedObjective.of")
 
 
 def make_objective(

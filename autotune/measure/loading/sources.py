@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
-from autotune.measure.loading.declared_sources import declared_sources
+from autotune.measure.loading.declared_sources import Declared, declared_sources
 from autotune.measure.loading.included_sources import with_included
 from autotune.measure.loading.target import split_target, target_file
 from autotune.provenance.code.files import is_file, is_folder
@@ -58,12 +58,8 @@ def python_file(objective: PythonObjective) -> Path | None:
 
 def unread_sources(objective: ObjectiveSpec) -> str:
     """What to tell the user where only running its class could tell all of its ``sources``; else empty."""
-    file = python_file(objective) if isinstance(objective, PythonObjective) else None
-    if file is None or not isinstance(objective, PythonObjective):
-        return ""
-    _, name = split_target(objective)
-    unread = declared_sources(file, name).unread
-    if not unread:
+    name, _, declared = _declaration(objective)
+    if not (unread := declared.unread):
         return ""
     return (
         f"not all files that {name} names by `sources = {shorten(unread)}` can be read from its text. An edit"
@@ -76,14 +72,19 @@ def require_sources(objective: ObjectiveSpec) -> None:
 
     The file that was meant would be none of them, and what was measured before an edit of it would count.
     """
-    file = python_file(objective) if isinstance(objective, PythonObjective) else None
-    if file is None or not isinstance(objective, PythonObjective):
-        return
-    _, name = split_target(objective)
-    declared = declared_sources(file, name)
+    name, file, declared = _declaration(objective)
     missing = [] if declared.unread else [one for one in declared.files if not one.exists()]
     if missing:
         raise InputError([_missing_source(name, one, Location(str(file))) for one in missing])
+
+
+def _declaration(objective: ObjectiveSpec) -> tuple[str, Path | None, Declared]:
+    """The name of its class, the file of that, and the ``sources`` that it declares; else nothing."""
+    file = python_file(objective) if isinstance(objective, PythonObjective) else None
+    if file is None or not isinstance(objective, PythonObjective):
+        return "", None, Declared()
+    _, name = split_target(objective)
+    return name, file, declared_sources(file, name)
 
 
 def _missing_source(class_name: str, file: Path, where: Location) -> Problem:
@@ -97,11 +98,8 @@ def _missing_source(class_name: str, file: Path, where: Location) -> Problem:
 
 
 def _of_python(objective: PythonObjective) -> list[Path]:
-    file = python_file(objective)
-    if file is None:
-        return []
-    _, name = split_target(objective)
-    return [file, *declared_sources(file, name).files, *local_imports(file)]
+    _, file, declared = _declaration(objective)
+    return [] if file is None else [file, *declared.files, *local_imports(file)]
 
 
 def _of_command(objective: CommandObjective) -> list[Path]:

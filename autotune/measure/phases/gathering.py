@@ -75,8 +75,8 @@ class Trial:
         self.readings.append(reading)
         self.notes.reading(reading)
 
-    def stand_by(self, checked: Iterable[Reading]) -> None:
-        """Count what a check has read, here or elsewhere."""
+    def take_checked(self, checked: Iterable[Reading]) -> None:
+        """Keep what a check has read, here or in the worker that prepared."""
         for reading in checked:
             self.add(reading)
             self.checked[reading.metric] = Estimate.of_one(reading.value)

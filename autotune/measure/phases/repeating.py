@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,116 +94,66 @@ class Repetition:
 
         ``paid``: seconds that the trial has cost before.
         """
-        began, first, averaged = monotonic(), self._first_that_counts(trial), False
+        one = _One(self._goal.name, trial, meter, loaded, rng, incumbent, deadline, paid)
         decision: Decision | None = None
-        if trial.values(self._goal.name):  # a warm-up that counts
-            began -= meter.clock.last_seconds
-
-        def known_enough(incumbent: Estimate | None) -> Decision | None:
-            spent, last = monotonic() - began, meter.clock.last_seconds
-            return self._decide(trial, incumbent, meter.is_late(deadline)) or self._share_of_time(
-                trial, incumbent, spent, last, paid
-            )
-
-        def take_one(incumbent: Estimate | None) -> Decision | None:
-            nonlocal averaged
-            before = len(trial.readings)
-            self._objective.worth_seconds = self._worth_seconds(incumbent)
-            try:
-                sample = meter.take(loaded, rng)
-            finally:
-                self._objective.worth_seconds = math.inf
-            trial.keep(sample, meter.clock.at)
-            if self._objective.averaged and not averaged:
-                averaged = True
-                trial.set_aside(first, UNSETTLED, before)  # of before it came to where readings are averaged
-            return _overlong(sample.values[self._goal.name]) if sample.cut_off else known_enough(incumbent)
-
         if self._objective.unsettled:
             # Where its readings count, they may be enough now that it has settled.
-            decision = self._first_look(trial, loaded, first, incumbent, take_one) or known_enough(incumbent)
-        elif trial.values(self._goal.name):
-            decision = known_enough(incumbent)
+            decision = self._first_look(one) or self._known_enough(one, incumbent)
+        elif one.values:  # of a warm-up
+            decision = self._known_enough(one, incumbent)
         while decision is None:
-            decision = take_one(incumbent) or self._out_of_reach(trial, incumbent)
+            decision = self._take_one(one, incumbent) or self._out_of_reach(one)
         noisy = self._is_noisy(trial)
         if noisy or decision.verdict is Verdict.STEADY:
-            self._steadiness.note(len(trial.values(self._goal.name)), noisy)
+            self._steadiness.note(len(one.values), noisy)
         return decision
 
-    def _first_that_counts(self, trial: Trial) -> int:
-        """A warm-up that does, or the one that is next. What the check has read is another matter."""
-        own = (i for i, r in enumerate(trial.readings) if r.metric not in trial.checked and not r.discarded)
-        return next(own, len(trial.readings))
+    def _take_one(self, one: _One, incumbent: Estimate | None) -> Decision | None:
+        """Take and keep a reading; why it was the last."""
+        trial, before = one.trial, len(one.trial.readings)
+        self._objective.worth_seconds = self._worth_seconds(incumbent)
+        try:
+            sample = one.meter.take(one.loaded, one.rng)
+        finally:
+            self._objective.worth_seconds = math.inf
+        trial.keep(sample, one.meter.clock.at)
+        if self._objective.averaged and not one.averaged:
+            one.averaged = True
+            trial.set_aside(one.first, UNSETTLED, before)  # of before it came to where readings are averaged
+        return _overlong(sample.values[one.goal]) if sample.cut_off else self._known_enough(one, incumbent)
 
-    def _is_noisy(self, trial: Trial) -> bool:
-        """Whether its readings differ, in any metric."""
-        return any(len(set(trial.values(metric.name))) > 1 for metric in self._metrics)
-
-    def _worth_seconds(self, incumbent: Estimate | None) -> float:
-        """How long a run may take that is measured by that; any time where nothing is to be rejected."""
-        if incumbent is None or not self._rule.reject or self._goal.goal == "maximize":
-            return math.inf
-        return OVERLONG * incumbent.high
-
-    def _out_of_reach(self, trial: Trial, incumbent: Estimate | None) -> Decision | None:
-        """That it is worse than the incumbent by more than both may be off; asked where they may be."""
-        shared = self._objective.shared_error
-        if not (shared and self._rule.reject) or incumbent is None:
-            return None
-        if len(trial.values(self._goal.name)) < self._settings.fewest:
-            return None
-        if not self._is_clearly_worse(trial, incumbent.off_by(OFF_TOGETHER * shared)):
-            return None
-        return Decision(Verdict.REJECTED, "worse than the best so far by more than its readings may be off")
-
-    def _first_look(
-        self,
-        trial: Trial,
-        loaded: Any,
-        first: int,
-        incumbent: Estimate | None,
-        read: Callable[[Estimate | None], Decision | None],
-    ) -> Decision | None:
+    def _first_look(self, one: _One) -> Decision | None:
         """Why it is not to be settled: far worse than the incumbent, say. ``None``: it was.
 
-        Its readings from the ``first`` on do not count then.
+        Its readings so far do not count then.
         """
         decision: Decision | None = None
-        asked = incumbent if self._rule.reject else None
+        asked = one.incumbent if self._rule.reject else None
         doubtful = asked.off_by(self._objective.unsettled) if asked is not None else None
         for _ in range(min(FIRST_LOOK, self._settings.max_readings) if doubtful is not None else 0):
-            decision = read(doubtful)
+            decision = self._take_one(one, doubtful)
             if decision is not None:
                 break
-        count = len(trial.values(self._goal.name))
+        count = len(one.values)
         full = count >= self._settings.max_readings
         if decision is not None and decision.verdict not in _KNOWN and not full:
             return decision
         known = decision is not None or count >= self._settings.fewest
-        if doubtful is not None and known and self._is_clearly_worse(trial, doubtful):
+        if doubtful is not None and known and self._is_clearly_worse(one, doubtful):
             return Decision(
                 Verdict.REJECTED, "worse than the best so far by more than a first look may be off"
             )
-        if self._objective.settle(loaded):
-            trial.set_aside(first, UNSETTLED)
+        if self._objective.settle(one.loaded):
+            one.trial.set_aside(one.first, UNSETTLED)
         return None
 
-    def _is_worse(self, values: Sequence[float], than: Estimate) -> bool:
-        """Whether the middle of ``values`` is."""
-        found = estimate(values, self._settings.confidence).value
-        return found < than.value if self._goal.goal == "maximize" else found > than.value
+    # -- when it is enough ---------------------------------------------------------------------
 
-    def _is_clearly_worse(self, trial: Trial, than: Estimate) -> bool:
-        """Whether the intervals of what was read and of ``than`` lie apart."""
-        found = estimate(trial.values(self._goal.name), self._settings.confidence)
-        return found.high < than.low if self._goal.goal == "maximize" else found.low > than.high
-
-    def _decide(self, trial: Trial, incumbent: Estimate | None, late: bool) -> Decision | None:
-        """Why the readings so far are enough: by the rule, a bound, its end; ``None`` where they are not."""
-        values = trial.values(self._goal.name)
+    def _known_enough(self, one: _One, incumbent: Estimate | None) -> Decision | None:
+        """Why the readings so far are enough: by the rule, a bound, its end or its share of the time."""
+        values, late = one.values, one.meter.is_late(one.deadline)
         if not values:
-            trial.must_go_on(late)
+            one.trial.must_go_on(late)
             return None
         if self._objective.averaged and len(values) >= (self._settings.min_readings or 1):
             return Decision(
@@ -216,27 +166,81 @@ class Repetition:
         decision = rule.decide(values, incumbent, self._goal.goal or "minimize")
         if decision.stop:
             return decision
-        if self.noiseless and self._steadiness.enough(len(values)) and not self._is_noisy(trial):
+        if self.noiseless and self._steadiness.enough(len(values)) and not self._is_noisy(one.trial):
             count = "a single reading" if len(values) == 1 else f"{len(values)} readings"
             return Decision(Verdict.STEADY, f"{count}, as those before were without any noise")
-        if reason := beyond_doubt(self._metrics, trial.values):
+        if reason := beyond_doubt(self._metrics, one.trial.values):
             return Decision(Verdict.BOUNDED, reason)
-        if spoilt := trial.stays_spoilt:
+        if spoilt := one.trial.stays_spoilt:
             return Decision(Verdict.CAPPED, spoilt)
         if late:
             return Decision(Verdict.CAPPED, f"the time limit allows {len(values)} readings")
-        return None
-
-    def _share_of_time(
-        self, trial: Trial, incumbent: Estimate | None, spent: float, last: float, paid: float
-    ) -> Decision | None:
-        """That it has had its share of the time; ``None`` where it has not."""
-        values = trial.values(self._goal.name)
-        if not values:
-            return None
         beaten = incumbent is not None and self._is_worse(values, incumbent)
-        reason = self._worth.enough(len(values), spent, last, paid, beaten=beaten)
+        last = one.meter.clock.last_seconds
+        reason = self._worth.enough(len(values), monotonic() - one.began, last, one.paid, beaten=beaten)
         return Decision(Verdict.CAPPED, reason) if reason else None
+
+    def _out_of_reach(self, one: _One) -> Decision | None:
+        """That it is worse than the incumbent by more than both may be off; asked where they may be."""
+        shared = self._objective.shared_error
+        if not (shared and self._rule.reject) or one.incumbent is None:
+            return None
+        if len(one.values) < self._settings.fewest:
+            return None
+        if not self._is_clearly_worse(one, one.incumbent.off_by(OFF_TOGETHER * shared)):
+            return None
+        return Decision(Verdict.REJECTED, "worse than the best so far by more than its readings may be off")
+
+    def _worth_seconds(self, incumbent: Estimate | None) -> float:
+        """How long a run may take that is measured by that; any time where nothing is to be rejected."""
+        if incumbent is None or not self._rule.reject or self._goal.goal == "maximize":
+            return math.inf
+        return OVERLONG * incumbent.high
+
+    def _is_noisy(self, trial: Trial) -> bool:
+        """Whether its readings differ, in any metric."""
+        return any(len(set(trial.values(metric.name))) > 1 for metric in self._metrics)
+
+    def _is_worse(self, values: Sequence[float], than: Estimate) -> bool:
+        """Whether the middle of ``values`` is."""
+        found = estimate(values, self._settings.confidence).value
+        return found < than.value if self._goal.goal == "maximize" else found > than.value
+
+    def _is_clearly_worse(self, one: _One, than: Estimate) -> bool:
+        """Whether the intervals of what was read and of ``than`` lie apart."""
+        found = estimate(one.values, self._settings.confidence)
+        return found.high < than.low if self._goal.goal == "maximize" else found.low > than.high
+
+
+@dataclass
+class _One:
+    """A configuration that is read, and what it is held against."""
+
+    goal: str
+    trial: Trial
+    meter: Meter
+    loaded: Any
+    rng: np.random.Generator
+    incumbent: Estimate | None
+    deadline: float
+    paid: float
+    averaged: bool = False
+    """Whether a reading of it was a mean of many."""
+
+    def __post_init__(self) -> None:
+        self.began = monotonic()
+        if self.values:  # a warm-up that counts
+            self.began -= self.meter.clock.last_seconds
+        # What the check has read is another matter.
+        checked, readings = self.trial.checked, self.trial.readings
+        own = (i for i, r in enumerate(readings) if r.metric not in checked and not r.discarded)
+        self.first = next(own, len(readings))
+        """The place of the first reading that counts: a warm-up that does, or the one that is next."""
+
+    @property
+    def values(self) -> list[float]:
+        """The readings of the goal that count."""
+        return self.trial.values(self.goal)
 
 
 def _overlong(seconds: float) -> Decision:

@@ -145,7 +145,7 @@ class Runner:
         """
         self.objective.final = False
         trial = self._trial()
-        trial.stand_by(checked or ())
+        trial.take_checked(checked or ())
         memory = self.objective.memory = PeakMemory()
         deadline = monotonic() + seconds
 
@@ -167,9 +167,11 @@ class Runner:
         trial = self._trial()
 
         def enter() -> Outcome:
-            load = self.objective.load_baseline if isinstance(what, Baseline) else self.objective.load
             with trial.during("load"):
-                loaded = load(what if isinstance(what, Baseline) else unseal())
+                if isinstance(what, Baseline):
+                    loaded = self.objective.load_baseline(what)
+                else:
+                    loaded = self.objective.load(unseal())
             self._check(trial, loaded, seed)
             if self._curve is None and warm_up:
                 self._warm_up(trial, loaded, self._rng(seed, 1), self._meter())
@@ -216,7 +218,7 @@ class Runner:
                     " where the answer is wrong it raises WrongAnswer"
                 )
             values = named_values(returned or {}, self._goal.name, self._goals)
-            trial.stand_by([Reading(name, value) for name, value in values.items()])
+            trial.take_checked([Reading(name, value) for name, value in values.items()])
             if unacceptable := beyond_bounds(self._metrics, trial.checked):
                 raise Failed(*unacceptable)
 

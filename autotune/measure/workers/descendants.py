@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 _ROUNDS = 50
-"""Rounds of stopping in which a tree that grows faster than it is read is given up and just killed."""
+"""Rounds of stopping, after which a tree that still grows faster than it can be read is simply killed."""
 
 Buried = Callable[[int, int, int], None]
 """Called with the pid, the wait status and the peak memory in bytes of each child that was reaped."""

@@ -39,7 +39,6 @@ class GroupCap:
     folder: Path
     version: int
     bytes: int
-    kind: str = "control group"
 
     def enter(self) -> None:
         """Put the calling process, and all that it will start, below the cap."""
@@ -69,7 +68,6 @@ class ProcessCap:
     """A limit on what each process may ask for: what is left where no control group can be made."""
 
     bytes: int
-    kind: str = "limit of the process"
 
     def enter(self) -> None:
         """Limit the calling process, and whatever it starts (each by itself)."""

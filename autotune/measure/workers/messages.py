@@ -28,8 +28,8 @@ class Setup:
     """Hardware threads to be pinned to; empty: not pinned."""
     cap: MemoryCap | None = None
     repeats: bool = True
-    """Whether it will repeat readings, and is to load what judging them takes before its first trial. A
-    worker that measures and does not is one of a re-measurement."""
+    """Whether it takes readings until they are enough, and so loads what judges them before its first trial.
+    Workers that prepare do not, nor do those of a re-measurement."""
     hash_seed: int = 0
     """Seed of Python's hashes of texts, unless the user has set one. It decides in which order sets are gone
     through and what their look-ups cost: workers that are compared have the same."""
@@ -67,7 +67,7 @@ class Measure:
 
     configuration: Configuration
     prepared: bytes | None
-    """The pickle that :class:`Prepared` brought; ``None``: the configuration itself is what to load."""
+    """The pickle that :class:`Prepared` brought; ``None``: nothing was prepared ahead of its turn."""
     seed: int
     seconds: float
     incumbent: Estimate | None = None
@@ -136,7 +136,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class StoodBy:
-    """What the objective does before the first request is done; the worker waits for requests."""
+    """The objective has done what it does before the first request; the worker waits for requests."""
 
 
 @dataclass(frozen=True)

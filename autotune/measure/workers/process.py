@@ -65,8 +65,8 @@ class Worker:
                     ▼                 ▼                  ▼
                  InputError         ended ◀── died, killed at its limit, given up, or closed
 
-    While it stands by, as long as the objective has something to do that is no trial's, it takes no request:
-    that time is none of a trial's limit, and one that dies or is killed then has no trial to lose.
+    A worker stands by while its objective does work that belongs to no trial. It takes no request then, so
+    that this time counts for no trial's limit, and no trial is lost if the worker dies of it.
 
     Two processes are born. The *guardian* runs none of the objective's code. The worker proper is its
     child: capped, pinned, in a process group of its own. It adopts the orphans among its descendants, and
@@ -85,14 +85,14 @@ class Worker:
         self.setup = setup
         self.ready: Ready | None = None
         self.standing_by = False
-        """Whether it is at that; stays so where it has died of it."""
+        """Whether it stands by now, or died while it did."""
         self.output = ""
         """What it printed while it was at its last request."""
         self.reported: list[Reported] = []
         """What the trial that it is at has reported and nobody has taken yet."""
         self._task: _Task | None = _Task(START_SECONDS)
         self._waited = 0.0
-        """What it has waited for another search during its request, as far as that was forgiven."""
+        """Seconds that it has waited for another search during its request and that were forgiven already."""
         self._death: Death | None = None
         self._link = GuardianLink(setup, environment or {}, guardian_cores)
         self._link.channel.send(setup)
@@ -167,7 +167,7 @@ class Worker:
         return None
 
     def _forgive_waiting(self) -> bool:
-        """Whether it has waited for another search since this was asked last; that time is forgiven."""
+        """Forgive the time for which it has waited for another search since the last call; whether it has."""
         waited = self._link.waited()
         more = waited - self._waited
         self._waited = waited
@@ -175,7 +175,7 @@ class Worker:
         return more > 0.0
 
     def forgive(self, seconds: float) -> None:
-        """So many seconds do not count as its own: nobody could have heard its answer."""
+        """Move the deadline by so many seconds, in which nobody could have heard its answer."""
         if self._task is not None:
             self._task = replace(self._task, began=self._task.began + seconds)
 

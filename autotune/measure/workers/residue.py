@@ -19,10 +19,10 @@ from autotune.measure.memory import resident
 from autotune.measure.workers.descendants import descendants, reap, signal_all
 
 WATCHED_SECONDS = 0.01
-"""How long threads that were left are watched. Those of a pool that waits for work cost trials no more."""
+"""How long threads that were left behind are watched: idle ones, as of a pool, do no harm."""
 
 BUSY = 0.2
-"""The part of a core from which on a thread is at work: a timer that looks up now and then takes less."""
+"""The share of a core above which threads count as at work; a timer that wakes up now and then takes less."""
 
 _ANY_CORE = frozenset(range(os.sysconf("SC_NPROCESSORS_CONF")))
 
@@ -39,7 +39,7 @@ class Residue:
         self._cap = cap
         self._done: set[str] = set()
         self._held = 0
-        """Bytes once each kind of work was done: a data set that is loaded once for all is there by then."""
+        """Bytes in use once each kind of work was done, with the data sets that are loaded once for all."""
 
     def found(self, work: str, standing: frozenset[int]) -> str:
         """Why the next trial needs another process, after ``work`` of some kind; empty where it does not.
@@ -58,10 +58,10 @@ class Residue:
         return ""
 
     def stop(self, standing: frozenset[int]) -> None:
-        """Stop those of the processes that would be killed that are at work, until :meth:`go_on`.
+        """Stop the processes left behind that are at work, until :meth:`go_on`.
 
-        All that stand in a finale have processes on the same cores. What waits is left alone: it may be a
-        pool that the next reading works with, or servers that look after each other.
+        All contenders of a finale have processes on the same cores. Processes that wait are left alone: they
+        may be a pool that the next reading needs, or servers that watch each other.
         """
         left = self._left(standing)
         self._stopped = frozenset(pid for pid in left if ready_threads(pid, _ANY_CORE))
@@ -92,7 +92,7 @@ class Residue:
         return sum(used) > BUSY * WATCHED_SECONDS
 
     def _fills_up(self, work: str, cap: int) -> bool:
-        """Whether half of what was free after the first work of each kind is free no longer."""
+        """Whether more than half of the memory that was free after the first ``work`` of its kind is used."""
         if work not in self._done:
             self._done.add(work)
             self._held = resident()

@@ -97,18 +97,25 @@ class Server:
                 outcome, prepared = runner.prepare(configuration, _seal)
                 return m.Prepared(outcome, prepared)
             case m.Check(configuration, prepared, seed):
-                return m.Checked(runner.check(lambda: _unseal(prepared, configuration), seed))
+                return m.Checked(runner.check(partial(self._unseal, prepared, configuration), seed))
             case m.Measure(configuration, prepared, seed, seconds, incumbent, curve, checked, paid):
                 reporter = self._reporter(curve, configuration)
-                unseal = partial(_unseal, prepared, configuration)
+                unseal = partial(self._unseal, prepared, configuration)
                 outcome = runner.measure(unseal, seed, incumbent, seconds, reporter, checked, paid)
                 return m.Measured(outcome)
             case m.Enter(what, prepared, seed, warm_up):
-                entered = runner.enter(what, lambda: _unseal(prepared, what), seed, warm_up=warm_up)
+                unseal = partial(self._unseal, prepared, what)
+                entered = runner.enter(what, unseal, seed, warm_up=warm_up)
                 return m.Measured(entered)
             case m.Read(seed):
                 self._residue.go_on()
                 return m.Measured(runner.read(seed))
+
+    def _unseal(self, prepared: bytes | None, what: Configuration | Baseline) -> object:
+        """What was prepared; or is now, where the source that the search began with prepared nothing."""
+        if prepared is not None:
+            return pickle.loads(prepared)
+        return self._runner.objective.prepare(what) if isinstance(what, Configuration) else what
 
     def _reporter(self, curve: Curve | None, configuration: Configuration) -> Reporter | None:
         if curve is None:
@@ -143,7 +150,3 @@ def _seal(prepared: object) -> bytes:
             f"prepare() returned a {what}, which cannot be pickled ({error}): return a path, say,"
             " and open it in load()"
         ) from error
-
-
-def _unseal(prepared: bytes | None, configuration: object) -> object:
-    return configuration if prepared is None else pickle.loads(prepared)

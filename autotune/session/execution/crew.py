@@ -30,8 +30,8 @@ with a preparer as fast as the measuring worker, 0, 1, 2, 3 and 8 spare ones tak
 0.58 of the time without overlap. But each is proposed before one more result is known."""
 
 STOOD_STILL_SECONDS = 2.0
-"""Later than this after the end of its wait, the session was itself stopped (Ctrl-Z, a frozen container),
-and its trials perhaps as well: that time is none of theirs."""
+"""A session that wakes up so much later than it asked to was itself stopped (Ctrl-Z, a frozen container),
+and perhaps its workers too: that time does not count for their limits."""
 
 
 def _setup(spec: StudySpec, device: Mapping[str, Value], compiled: Path | None) -> Setup:
@@ -158,16 +158,17 @@ class Crew:
                 if slot.worker is not None:
                     slot.worker.forgive(late)
 
-    def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]], run: int = 0) -> list[Entrant]:
-        """Their processes start side by side, which takes seconds each where a large library is loaded.
+    def entrants(self, wanted: Sequence[Configuration | Baseline], run: int = 0) -> list[Entrant]:
+        """Their processes start side by side, since each takes seconds where it loads a large library.
 
-        So do they prepare where they share no core. On one, side by side, each would take as long as all. For
-        the same reason only those on a GPU load and check side by side: elsewhere checks want the cores.
+        They also prepare side by side where they are not pinned: on one core, each would take as long as all
+        together. For the same reason they load and check side by side only on a GPU: elsewhere checks need
+        the cores.
         """
         lane = self._lanes[0]  # the same for all, so that they can be compared
         cores, turn = lane.place.cores.measuring, lane.turn
-        made = [self._entrant(what, lane, run) for what, _ in wanted]
-        with turn.taken():  # it happens on the measuring cores, as entering does
+        made = [self._entrant(what, lane, run) for what in wanted]
+        with turn.taken():  # starting uses the measuring cores, as entering does
             for entrant in made:
                 entrant.start()
             for entrant in made:

@@ -25,12 +25,14 @@ SEED = 0
 class WorkerEntrant(Entrant):
     """A worker that has loaded and checked one thing, and waits to be read.
 
-    First :meth:`start` it, :meth:`wait` and let it :meth:`stand_by`; others may do each of these beside it.
-    Then let it :meth:`enter`. It prepares then, or from :meth:`begin` on, beside others.
-    :func:`enter_together` lets several do all of it at once.
+    Its life::
 
-    A process of its own, since a vendor library can be set up only through its environment before it is
-    loaded, and so that nothing of one entrant (heap, caches, threads) differs by what ran before it.
+        start ─▶ wait ─▶ stand_by ─▶ [begin: prepares beside others] ─▶ enter ─▶ read, read ... ─▶ close
+                                     └──────────── enter_together: all of it beside others ─┘
+
+    Several may take each of the first steps side by side. It has a process of its own, since a vendor library
+    can be set up only through its environment before it is loaded, and so that what ran before it changes
+    nothing for an entrant (heap, caches, threads).
     """
 
     def __init__(
@@ -165,8 +167,8 @@ class WorkerEntrant(Entrant):
 def enter_together(entrants: Sequence[WorkerEntrant]) -> None:
     """Let all of them prepare, load and check at once. None is read to warm it up: its time would mislead.
 
-    Each has as many times the limit as there are. Where they had too little memory together, those that ended
-    so may :meth:`~WorkerEntrant.enter` again, alone.
+    The limit of each is multiplied by their number. Those that run out of memory beside the others may
+    :meth:`~WorkerEntrant.enter` again, alone.
     """
     for entrant in entrants:
         entrant.beside = len(entrants)

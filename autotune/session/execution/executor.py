@@ -105,7 +105,7 @@ class Executor(ABC):
         """Which code was measured before, by its fingerprint: it is not measured again."""
 
     def aside(self) -> AbstractContextManager[None]:
-        """Keep the calling thread off the cores that are measured on, inside the block: it thinks, too."""
+        """Inside the block the calling thread stays off the cores that are measured on: it computes, too."""
         return nullcontext()
 
     def together(self) -> AbstractContextManager[None]:
@@ -128,16 +128,12 @@ class Executor(ABC):
         """Give up what is in flight: it ends as ``lost`` in the next :meth:`poll`."""
 
     @abstractmethod
-    def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
-        """Prepare, load and check ``what``, apart from all others; a failure is in the entrant."""
-
-    def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]], run: int = 0) -> list[Entrant]:
-        """As :meth:`entrant`, of several ``(what, label)``, which may begin side by side.
+    def entrants(self, wanted: Sequence[Configuration | Baseline], run: int = 0) -> list[Entrant]:
+        """Prepare, load and check each; a failure is in the entrant. They may begin side by side.
 
         Where each has a process of its own, what that draws by lot and can be given is the same for all of a
         ``run``, and another in another run.
         """
-        return [self.entrant(what, label) for what, label in wanted]
 
     @abstractmethod
     def baselines(self) -> tuple[Baseline, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -73,7 +73,10 @@ class InlineExecutor(Executor):
         self._begun = None
         self._waiting.clear()
 
-    def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
+    def entrants(self, wanted: Sequence[Configuration | Baseline], run: int = 0) -> list[Entrant]:
+        return [self._entrant(what) for what in wanted]
+
+    def _entrant(self, what: Configuration | Baseline) -> Entrant:
         spec = self.spec
         return InlineEntrant(Runner(self.objective, spec.metrics, spec.measure, curve=whole_run(spec)), what)
 
@@ -117,8 +120,8 @@ class ReplayExecutor(InlineExecutor):
 
     objective: ReplayedObjective
 
-    def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
-        entrant = super().entrant(what, label)
+    def _entrant(self, what: Configuration | Baseline) -> Entrant:
+        entrant = super()._entrant(what)
         if isinstance(what, Configuration):
             entrant.most_readings = self.objective.recorded_readings(what)
         return entrant

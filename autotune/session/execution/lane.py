@@ -16,7 +16,7 @@ from autotune.space.spec import MeasureSettings
 
 @dataclass(frozen=True)
 class Lane:
-    """One measurement at a time goes through a lane. Close it in the end."""
+    """A place where one measurement runs at a time. Close it in the end."""
 
     place: Place
     gpu: GpuClaim | None = None

@@ -126,10 +126,7 @@ class WorkerExecutor(Executor):
     def baselines(self) -> tuple[Baseline, ...]:
         return self._crew.ready.baselines
 
-    def entrant(self, what: Configuration | Baseline, label: str) -> Entrant:
-        return self.entrants([(what, label)])[0]
-
-    def entrants(self, wanted: Sequence[tuple[Configuration | Baseline, str]], run: int = 0) -> list[Entrant]:
+    def entrants(self, wanted: Sequence[Configuration | Baseline], run: int = 0) -> list[Entrant]:
         return self._crew.entrants(wanted, run)
 
     def close(self) -> None:
@@ -164,7 +161,7 @@ class WorkerExecutor(Executor):
                 measurer.give(flight, request, self.settings.timeout)
 
     def _best_so_far(self) -> Estimate | None:
-        """The incumbent, or what has ended since it was set: the next trial is begun before that is told."""
+        """The incumbent, or a better outcome that the session has not been told of yet."""
         best, goal = self.incumbent, self.spec.goals[0]
         if len(self.spec.goals) > 1 or self.spec.search.early_stopping is not None:
             return best  # others may be as good in another way, or further on their way

@@ -23,7 +23,7 @@ class Contender:
     finalist: bool = False
     """Whether it is one of the best trials of the search."""
     entering: float = 0.0
-    """Seconds until it could be read: its share of what all took."""
+    """Seconds until it could be read: all took so long together, divided by their number."""
     failure: Outcome | None = None
     readings: list[Reading] = field(default_factory=list)
 

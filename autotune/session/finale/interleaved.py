@@ -43,7 +43,7 @@ def read_again(
         # In a new order each time: who comes first may get the better pages.
         order = np.random.default_rng([spec.search.seed, before, run]).permutation(len(contenders))
         entering_so = [contenders[place] for place in order]
-        entrants = executor.entrants([(c.what, c.label) for c in entering_so], run)
+        entrants = executor.entrants([c.what for c in entering_so], run)
         entering = (monotonic() - began) / max(len(contenders), 1)
         for contender, entrant in zip(entering_so, entrants, strict=True):
             contender.entrant, contender.entering = entrant, entering

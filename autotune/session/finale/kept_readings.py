@@ -1,4 +1,4 @@
-"""What contenders are read in rounds is written down while it goes: a finale of trainings takes an hour."""
+"""The readings of contenders are written down while a finale runs: one of trainings takes an hour."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ def take_up(store: Store, place: Place, contenders: Sequence[Contender]) -> int:
     asked = {contender.label: contender.configuration or Configuration({}) for contender in contenders}
     if {label: trial.configuration for label, trial in cut.items()} != asked:
         return 0
-    # Runs of fresh processes belong to a winner that is to be found first: they are made anew.
+    # What a process that was lost had begun to read is of no round. Runs of fresh processes belong to a
+    # winner that is to be found first: they are made anew.
     read = {
-        label: [r for r in store.readings(trial.id) if "process" not in r.context]
+        label: [r for r in store.readings(trial.id) if "round" in r.context and "process" not in r.context]
         for label, trial in cut.items()
     }
     begun = min(readings[-1].context["round"] + 1 if readings else 0 for readings in read.values())

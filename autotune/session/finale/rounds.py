@@ -11,10 +11,10 @@ from autotune.space.spec import StudySpec
 from autotune.store.records import TrialRecord
 
 MIN_ROUNDS, MAX_ROUNDS = 12, 60
-"""Below the first no interval is trusted where there is time; past the second more hardly narrow it."""
+"""Where there is time. Fewer rounds give no interval to trust, and more hardly narrow it."""
 
 FEWEST_ROUNDS = 8
-"""Where there is not: so many signed ranks still tell the best of five at 95 %, if all of them agree."""
+"""Where time is short: if all rounds agree, so many signed ranks still tell the best of five at 95 %."""
 
 FEWEST_RUNS = 3
 """The same where a reading is a whole training, and a trial seldom more than one: an interval from so few is
@@ -75,10 +75,10 @@ class Rounds:
         return max(self.seconds, self.least * once)
 
     def room(self, needed: float) -> float:
-        """Seconds of one round that there are, of which ``needed`` are for whom nobody can leave out.
+        """Seconds that one round may take; ``needed`` is what the contenders take that cannot be left out.
 
-        Where these few are over the time by themselves, as with a slow default, the others are not all left
-        out for that: they would be missed more than the little that they take.
+        Where those alone take too long, as with a slow default, some finalists enter all the same: beside
+        it they take little.
         """
         return max(self.seconds / self.fewest, WORTH_MORE * needed)
 

@@ -138,23 +138,27 @@ def say_difference(part: str, before: str, after: str) -> str:
 
 def _say_metrics(text: str) -> str:
     """``time (goal: minimize, unit: s), memory (at_most: 1000)``."""
-    return ", ".join(
-        f"{metric.pop('name')} ({', '.join(f'{k}: {v}' for k, v in metric.items() if v not in (None, ''))})"
-        for metric in json.loads(text)
-    )
+    said = []
+    for metric in json.loads(text):
+        facts = [f"{k}: {v}" for k, v in metric.items() if k != "name" and v not in (None, "")]
+        said.append(f"{metric['name']} ({', '.join(facts)})")
+    return ", ".join(said)
 
 
 def _where_they_differ(before: Any, after: Any) -> tuple[str, str]:
     """Both in words. Of long ones the words that they begin and end with alike are left out, but for one."""
     was, now = _words(before), _words(after)
     if max(len(" ".join(was)), len(" ".join(now))) > LONG:
-        alike = max(_alike(was, now) - 1, 0)
-        behind = max(_alike(was[:alike:-1], now[:alike:-1]) - 1, 0)
-        was, now = (
-            [*(["..."] if alike else []), *words[alike : len(words) - behind], *(["..."] if behind else [])]
-            for words in (was, now)
-        )
+        first = max(_alike(was, now) - 1, 0)
+        last = max(_alike(was[first + 1 :][::-1], now[first + 1 :][::-1]) - 1, 0)
+        was, now = (_without_ends(words, first, last) for words in (was, now))
     return " ".join(was) or "nothing", " ".join(now) or "nothing"
+
+
+def _without_ends(words: Sequence[str], first: int, last: int) -> list[str]:
+    """``words`` with dots in the place of so many at either end."""
+    middle = words[first : len(words) - last]
+    return [*(["..."] if first else []), *middle, *(["..."] if last else [])]
 
 
 def _alike(one: Sequence[str], other: Sequence[str]) -> int:

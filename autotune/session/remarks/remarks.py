@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from autotune.measure.outcome import LEFT_RUNNING, UNREACHED, Outcome
@@ -13,20 +13,17 @@ from autotune.space.space import Space
 from autotune.space.spec import TIMES, StudySpec, is_speed
 from autotune.status import Status
 
+Remark = Callable[[int, Outcome, StudySpec], str]
+"""What to say of a trial by its number and outcome; empty where that is nothing."""
+
 
 @dataclass
 class Remarks:
     """Hears the outcomes of the trials of a search, which may be of several sessions."""
 
+    _said: set[Remark] = field(default_factory=set)
     _unreached: set[str] = field(default_factory=set)
     """The knobs that were named already."""
-    _oversubscribed: bool = False
-    _substituted: bool = False
-    _silent: bool = False
-    """Whether it was said that nothing is reported, or not all."""
-    _no_time: bool = False
-    _left_running: bool = False
-    _read_for_long: bool = False
 
     def on(
         self, number: int, outcome: Outcome, spec: StudySpec, *, is_default: bool = False
@@ -37,26 +34,12 @@ class Remarks:
                 f"trial {number} is the default, and it failed ({outcome.status}): without it there is no"
                 " speed-up to state, so mend it first, or give the knobs other defaults"
             )
-        if not self._silent and (text := _silent_run(outcome, spec)):
-            self._silent = True
-            yield text
         if text := self._unreached_knobs(outcome, spec.space):
             yield text
-        if not self._oversubscribed and (text := say_oversubscribed({number: outcome.facts})):
-            self._oversubscribed = True
-            yield text
-        if not self._substituted and (text := say_substituted({number: outcome.facts})):
-            self._substituted = True
-            yield text
-        if not self._no_time and (text := _no_time(number, outcome, spec)):
-            self._no_time = True
-            yield text
-        if not self._left_running and (text := _left_behind(number, outcome)):
-            self._left_running = True
-            yield text
-        if not self._read_for_long and (text := _read_for_long(number, outcome, spec)):
-            self._read_for_long = True
-            yield text
+        for remark in _ONCE:
+            if remark not in self._said and (text := remark(number, outcome, spec)):
+                self._said.add(remark)
+                yield text
 
     def _unreached_knobs(self, outcome: Outcome, space: Space) -> str:
         """Which knobs a command was not handed, though others were; each is named once.
@@ -96,7 +79,7 @@ def _no_time(number: int, outcome: Outcome, spec: StudySpec) -> str:
     return ""
 
 
-def _left_behind(number: int, outcome: Outcome) -> str:
+def _left_behind(number: int, outcome: Outcome, spec: StudySpec) -> str:
     """What a command started that outlived its run."""
     found = outcome.facts.get(LEFT_RUNNING)
     if not isinstance(found, list):
@@ -108,7 +91,7 @@ def _left_behind(number: int, outcome: Outcome) -> str:
     )
 
 
-def _silent_run(outcome: Outcome, spec: StudySpec) -> str:
+def _silent_run(number: int, outcome: Outcome, spec: StudySpec) -> str:
     """What is missing where a run ended by itself and early stopping did not hear all of it, or nothing."""
     early = spec.search.early_stopping
     if early is None or outcome.status is not Status.OK or "reports" not in outcome.facts:
@@ -147,3 +130,14 @@ def _read_for_long(number: int, outcome: Outcome, spec: StudySpec) -> str:
         f"trial {number} was read {readings} times, in {seconds:.0f} s, since its readings differ: with a"
         " limit of time (--time, or budget: {time: 10m}) none is read for longer than its share of that"
     )
+
+
+_ONCE: tuple[Remark, ...] = (
+    _silent_run,
+    lambda number, outcome, _: say_oversubscribed({number: outcome.facts}),
+    lambda number, outcome, _: say_substituted({number: outcome.facts}),
+    _no_time,
+    _left_behind,
+    _read_for_long,
+)
+"""Each is said of one trial, and holds for the others."""

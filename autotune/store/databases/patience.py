@@ -1,8 +1,8 @@
 """Waiting for a server that is away: to start it again takes seconds, and a search hours.
 
-A call in which the server went is begun again where that cannot put anything there twice: because it was not
-told yet to keep the transaction, or because the call says the same when it is said twice. Of all others
-nobody knows whether they were kept, and that is an error.
+A call in which the server went away is begun again where that cannot write anything twice: because the
+commit was not sent yet, or because the call is idempotent. Of every other call nobody knows whether it was
+kept, and that is an error.
 """
 
 from __future__ import annotations
@@ -124,9 +124,9 @@ _TWICE = "autotune_harmless_twice"
 
 
 def harmless_twice(when: Callable[..., bool] = lambda *_, **__: True) -> Callable[[Method], Method]:
-    """Marks a method that says the same when it is called twice, so that a doubt is no reason to end.
+    """Marks a method as idempotent: it is called again even where it may have been kept already.
 
-    ``when``: of which arguments that is true, the store among them.
+    ``when``: for which arguments, the store among them, that holds.
     """
 
     def mark(method: Method) -> Method:
@@ -137,9 +137,9 @@ def harmless_twice(when: Callable[..., bool] = lambda *_, **__: True) -> Callabl
 
 
 def begins_again(kind: Kind) -> Kind:
-    """A class decorator: public methods, each of one transaction that writes at most, go through a loss.
+    """A class decorator: public methods, of which each writes in one transaction at most, survive a loss.
 
-    Not generators, which have given out what they have read.
+    Not so generators, which have handed out what they read before it.
     """
     for name, method in list(vars(kind).items()):
         if name[0] != "_" and isfunction(method) and not isgeneratorfunction(method):

@@ -32,8 +32,8 @@ def prepare(content: bytes, kind: str) -> Packed:
 
 
 _PRUNING = int.from_bytes(b"autotune")
-"""What writers of contents share, and who deletes loose ones has alone: any number that nobody else takes.
-It comes before every other lock of a transaction, so that nobody waits for each other."""
+"""An advisory lock, any number that nobody else uses: shared by all that write contents, and held alone by
+whoever deletes loose ones. A transaction takes it before every other lock, so that there is no deadlock."""
 _LOOSE_STAYS = Prepared(sa.select(sa.func.pg_advisory_xact_lock_shared(sa.literal(_PRUNING, sa.BigInteger))))
 
 _KNOWN = Prepared(sa.select(artifacts.c.hash).where(artifacts.c.hash == sa.bindparam("hash")))
@@ -120,8 +120,8 @@ def insert_environment(
 def describe(
     connection: sa.Connection, digest: str, environment: Mapping[str, Any] | None, now: float
 ) -> None:
-    """Keep an environment, if it is given, as part of the transaction that refers to it: else it might be
-    deleted in between."""
+    """Keep an environment, if one is given, in the transaction that refers to it: before that it could be
+    deleted as loose."""
     if environment is not None:
         insert_environment(connection, digest, environment, now)
 

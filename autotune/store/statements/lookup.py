@@ -16,6 +16,7 @@ from autotune.status import Status
 from autotune.store.documents import decode, decode_metrics
 from autotune.store.records import ResultRecord, TrialRecord
 from autotune.store.schema import SEARCHED, pauses, readings, studies, trials
+from autotune.store.statements.parts import in_parts
 from autotune.store.statements.prepared import Direct, Prepared, Row
 
 # In the order of TrialRecord's fields, so that a row becomes a record without a dictionary between.
@@ -47,7 +48,9 @@ def list_trials(
 
 def numbered(connection: sa.Connection, study_id: int, numbers: Sequence[int]) -> list[TrialRecord]:
     """The study's trials that have these numbers, by number."""
-    return select_trials(connection, trials.c.study_id == study_id, trials.c.number.in_(numbers))
+    own = trials.c.study_id == study_id
+    parts = (select_trials(connection, own, trials.c.number.in_(some)) for some in in_parts(sorted(numbers)))
+    return [trial for part in parts for trial in part]
 
 
 def select_trials(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[TrialRecord]:
@@ -104,8 +107,8 @@ _PROPOSED = Prepared(
 def results_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[ResultRecord]]:
     """The next place in the order of results, and what the search trials came to from ``first`` up to it.
 
-    A place is given out while the study is held until its result is there: none up to the last is missing.
-    What has no result of a search trial is a pause, or of a finale.
+    Whoever takes a place holds the study until its result is written, so no place up to the last is missing.
+    A place without the result of a search trial is that of a pause, or of a finale.
     """
     counters = _COUNTERS.row(direct, {"study_id": study_id})
     past = first if counters is None else int(counters[1])
@@ -176,9 +179,11 @@ def readings_between(
 
 def readings_in(connection: sa.Connection, trial_ids: Sequence[int]) -> list[tuple[int, tuple[Reading, ...]]]:
     """``(trial id, readings)`` for those of these trials that have any, by id."""
-    query = sa.select(readings).where(readings.c.trial_id.in_(trial_ids))
-    rows = connection.execute(query.order_by(readings.c.trial_id, readings.c.seq)).all()
-    return _by_trial(rows)
+    found: list[tuple[int, tuple[Reading, ...]]] = []
+    for some in in_parts(sorted(trial_ids)):
+        query = sa.select(readings).where(readings.c.trial_id.in_(some))
+        found += _by_trial(connection.execute(query.order_by(readings.c.trial_id, readings.c.seq)).all())
+    return found
 
 
 def _by_trial(rows: Iterable[sa.Row[Any]]) -> list[tuple[int, tuple[Reading, ...]]]:
@@ -199,8 +204,9 @@ def last_finished(connection: sa.Connection, study_id: int, purpose: str | None 
 def numbers_of(connection: sa.Connection, study_id: int, hashes: Sequence[str]) -> dict[str, int]:
     """The numbers of the study's search trials of these configurations, by hash."""
     t = trials.c
-    query = sa.select(t.hash, t.number).where(t.study_id == study_id, sa.text(SEARCHED), t.hash.in_(hashes))
-    return {row[0]: row[1] for row in connection.execute(query)}
+    query = sa.select(t.hash, t.number).where(t.study_id == study_id, sa.text(SEARCHED))
+    found = (connection.execute(query.where(t.hash.in_(some))) for some in in_parts(hashes))
+    return {row[0]: row[1] for rows in found for row in rows}
 
 
 def number_of_trials(connection: sa.Connection, study_id: int) -> int:

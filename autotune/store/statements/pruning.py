@@ -24,13 +24,11 @@ from autotune.store.schema import (
     trials,
     verdicts,
 )
+from autotune.store.statements.parts import in_parts
 
 WRITTEN, TAKEN_IN = "archive manifest", "archive manifest, imported"
 """Kinds of artefacts that nothing refers to and that are kept all the same: of archives that were written
 from a store, and of those that were imported into it."""
-
-_AT_ONCE = 500
-"""Values that one statement names; SQLite's own limit may be as low as 999."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +91,7 @@ def delete_study(connection: sa.Connection, study_id: int) -> None:
 
 def delete_sessions(connection: sa.Connection, session_ids: Sequence[int]) -> None:
     """Delete sessions with their trials."""
-    for at in range(0, len(session_ids), _AT_ONCE):
-        these = session_ids[at : at + _AT_ONCE]
+    for these in in_parts(session_ids):
         _delete_trials(connection, trials.c.session_id.in_(these))
         connection.execute(sa.delete(sessions).where(sessions.c.id.in_(these)))
 
@@ -108,5 +105,5 @@ def _delete_trials(connection: sa.Connection, which: sa.ColumnElement[bool]) -> 
 
 
 def _delete(connection: sa.Connection, column: sa.Column[str], values: Sequence[str]) -> None:
-    for at in range(0, len(values), _AT_ONCE):
-        connection.execute(sa.delete(column.table).where(column.in_(values[at : at + _AT_ONCE])))
+    for some in in_parts(values):
+        connection.execute(sa.delete(column.table).where(column.in_(some)))

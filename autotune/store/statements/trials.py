@@ -19,15 +19,13 @@ from autotune.store.documents import encode_metrics
 from autotune.store.records import NewTrial, TrialRecord
 from autotune.store.schema import OPEN, SEARCHED, pauses, readings, studies, trials
 from autotune.store.statements.lookup import read_trial, select_trials
+from autotune.store.statements.parts import in_parts
 from autotune.store.statements.prepared import Direct, Prepared, Row, insert_into
 from autotune.store.statements.room import Room, room_left
 from autotune.store.statements.studies import ENDED
 
 NOT_TOLD = -1
 """What :func:`finish` answers for a trial that was lost: it has no place in the order of results."""
-
-_AT_ONCE = 500
-"""How many values one statement is given; SQLite's own limit may be as low as 999."""
 
 _BLANK: dict[str, Any] = {
     "worker": "",
@@ -137,9 +135,8 @@ def start(direct: Direct, trial_id: int, worker: str, lease_until: float, now: f
 
 def renew(connection: sa.Connection, trial_ids: Sequence[int], lease_until: float) -> None:
     """Leases of the trials that are still waiting or running."""
-    ordered = sorted(set(trial_ids))
-    for at in range(0, len(ordered), _AT_ONCE):
-        held = _held(trials.c.id.in_(ordered[at : at + _AT_ONCE]))
+    for some in in_parts(sorted(set(trial_ids))):
+        held = _held(trials.c.id.in_(some))
         connection.execute(sa.update(trials).where(trials.c.id.in_(held)).values(lease_until=lease_until))
 
 
@@ -152,18 +149,15 @@ def expire(
     """
     out = (trials.c.study_id == study_id, trials.c.lease_until <= now, trials.c.session_id.not_in(alive))
     ids = connection.scalars(_held(*out)).all()
-    if not ids:
-        return []
     why = sa.case(
         (trials.c.lease_until == ENDED, "its session ended before it did"),
         else_="its worker gave no sign of life until its lease ran out",
     )
     lost: list[TrialRecord] = []
-    for at in range(0, len(ids), _AT_ONCE):
-        these = trials.c.id.in_(ids[at : at + _AT_ONCE])
+    for some in in_parts(ids):
+        these = trials.c.id.in_(some)
         connection.execute(sa.update(trials).where(these).values(status=Status.LOST.value, message=why))
-        kept = readings.c.trial_id.in_(ids[at : at + _AT_ONCE])
-        counted = sa.update(readings).where(kept, readings.c.discarded == "")
+        counted = sa.update(readings).where(readings.c.trial_id.in_(some), readings.c.discarded == "")
         connection.execute(counted.values(discarded=Status.LOST.value))
         lost += select_trials(connection, these)
     return lost
@@ -295,9 +289,9 @@ def finish(
 def keep_readings(
     direct: Direct, trial_id: int, first: int, taken: Sequence[Reading], lease_until: float
 ) -> None:
-    """Keep what an unfinished trial was read, its readings from the place ``first`` on; those there are stay.
+    """Keep the readings of an unfinished trial from the place ``first`` on; those that are there stay.
 
-    It is alive until then.
+    Its lease is renewed.
     """
     _, status, _, there = _require(direct, trial_id)
     if Status(status).finished:

@@ -307,6 +307,12 @@ def test_the_memory_of_a_program_is_its_own_also_where_one_before_took_more() ->
     assert none + 150 < large and none + 50 < middle < none + 300
 
 
+def test_a_last_line_is_told_though_nothing_ends_it(tmp_path: Path) -> None:
+    told: list[str] = []
+    ended = run_program(["printf", r"one\n\ntwo"], tmp_path, os.environ, told.append)
+    assert told == ["one", "", "two"] and ended.stdout == "one\n\ntwo"
+
+
 def test_an_interrupt_kills_it(tmp_path: Path) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -131,6 +131,19 @@ def test_a_worker_never_writes_into_what_has_taken_its_descriptor() -> None:
     ours.close()
 
 
+def test_last_words_are_heard_though_some_of_ours_were_not() -> None:
+    """Closing with unread words resets the connection, behind what was sent on it."""
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours)
+    channel.send("unheard")
+    theirs.sendall(frame(Measured(OUTCOME)))
+    theirs.close()
+    assert channel.receive() == [Measured(OUTCOME)]
+    with pytest.raises(BrokenChannel):
+        channel.receive()
+    ours.close()
+
+
 @pytest.fixture
 def reset() -> Iterator[socket.socket]:
     """Our end of a connection whose other side has died with unread words: that resets it."""

@@ -65,7 +65,7 @@ def test_one_that_dies_or_hangs_while_it_stands_by_costs_no_trial(
         submit(executor, 1, 2)
         _, outcomes = collect(executor, 2)
         assert {str(outcome.status) for outcome in outcomes.values()} == {"ok"}
-        vendor = executor.entrant(Baseline("vendor"), "vendor")
+        [vendor] = executor.entrants([Baseline("vendor")])
         assert vendor.failure is None and vendor.read(0)
         assert stood(executor) in ([], ["search"]), "the next ones do without, finalists included"
 
@@ -75,7 +75,7 @@ def test_finalists_stand_by_and_do_without_where_they_die_of_it(tmp_path: Path) 
         with closing(WorkerExecutor(spec_in(tmp_path, STANDING_BY.replace("...", fault)), {})) as executor:
             submit(executor, 1)
             collect(executor, 1)
-            for entrant in executor.entrants([(Baseline(name), name) for name in ("vendor", "tuned")]):
+            for entrant in executor.entrants([Baseline(name) for name in ("vendor", "tuned")]):
                 assert entrant.failure is None and entrant.read(0)
             assert stood(executor) == ["search", "finale", "finale"]
 
@@ -85,7 +85,7 @@ def test_who_still_stands_by_gives_way_to_finalists(tmp_path: Path) -> None:
     with closing(WorkerExecutor(spec_in(tmp_path, STANDING_BY.replace("...", fault)), {})) as executor:
         [measurer] = executor._crew.measurers
         assert measurer.worker is not None
-        vendor = executor.entrant(Baseline("vendor"), "vendor")
+        [vendor] = executor.entrants([Baseline("vendor")])
         assert measurer.worker is None and vendor.failure is None and vendor.read(0)
         submit(executor, 1)
         executor.poll(0)
@@ -97,7 +97,7 @@ def test_nobody_stands_by_on_a_gpu_that_others_measure_on(tmp_path: Path) -> Non
     with closing(WorkerExecutor(spec, {}, lanes=gpu_lane(tmp_path, shared=True))) as executor:
         submit(executor, 1)
         assert collect(executor, 1)[1][1].status == "ok"
-        assert executor.entrant(Baseline("vendor"), "vendor").failure is None
+        assert executor.entrants([Baseline("vendor")])[0].failure is None
         assert stood(executor) == []
 
 
@@ -112,7 +112,7 @@ def gpu_lane(folder: Path, *, shared: bool = False) -> tuple[Lane, ...]:
 
 def entered(executor: WorkerExecutor, *values: int) -> list[Entrant]:
     configurations = [executor.spec.space.configuration({"x": x}) for x in values]
-    return executor.entrants([(c, f"trial {c['x']}") for c in configurations])
+    return executor.entrants(configurations)
 
 
 def test_on_a_gpu_entrants_check_side_by_side_and_only_readings_come_one_by_one(tmp_path: Path) -> None:

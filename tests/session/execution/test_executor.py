@@ -103,7 +103,7 @@ def test_what_is_cancelled_is_lost_and_the_executor_lives_on(executor: Executor)
 
 def test_entrants_are_read_in_turn(executor: Executor) -> None:
     configuration = executor.spec.space.configuration({"x": 4})  # type: ignore[attr-defined]
-    first, second = executor.entrant(configuration, "trial 4"), executor.entrant(Baseline("vendor"), "vendor")
+    first, second = executor.entrants([configuration, Baseline("vendor")])
     for seed in range(3):
         for entrant, value in ((first, 4.0), (second, 9.0)):
             counted = [r for r in entrant.read(seed) if not r.discarded and r.metric == "time"]
@@ -114,8 +114,8 @@ def test_entrants_are_read_in_turn(executor: Executor) -> None:
 
 
 def test_an_entrant_that_fails_says_so(executor: Executor) -> None:
-    refused = executor.entrant(executor.spec.space.configuration({"x": 66}), "trial 66")  # type: ignore[attr-defined]
-    absent = executor.entrant(Baseline("absent"), "absent")
+    configuration = executor.spec.space.configuration({"x": 66})  # type: ignore[attr-defined]
+    refused, absent = executor.entrants([configuration, Baseline("absent")])
     assert refused.failure is not None and refused.failure.message == "66 is refused"
     assert absent.failure is not None and absent.failure.status == "infeasible"
     assert refused.read(0) == absent.read(0) == ()
@@ -143,7 +143,7 @@ def test_entrants_prepare_side_by_side_where_they_share_no_core(tmp_path: Path) 
     with closing(WorkerExecutor(spec, {}, prepare_workers=0)) as executor:
         os.mkfifo(executor._crew._factory._scratch[0] / "pipe")
         configurations = [spec.space.configuration({"x": x}) for x in (1, 2)]
-        for entrant in executor.entrants([(c, f"trial {c['x']}") for c in configurations]):
+        for entrant in executor.entrants(configurations):
             assert entrant.failure is None
             assert [r.value for r in entrant.read(0) if r.metric == "time"]
 
@@ -197,7 +197,7 @@ def test_what_ended_just_now_is_the_best_before_the_session_has_said_so(
 def test_an_environment_reaches_its_baseline_only(workers: WorkerExecutor) -> None:
     vendor, tuned, _ = workers.baselines()
     for baseline, value in ((tuned, 3.0), (vendor, 9.0)):
-        entrant = workers.entrant(baseline, baseline.name)
+        [entrant] = workers.entrants([baseline])
         assert entrant.failure is None
         assert [r.value // 1 for r in entrant.read(0) if r.metric == "time"][-1] == value
         entrant.close()
@@ -274,6 +274,21 @@ def test_a_changed_source_is_used_from_then_on(tmp_path: Path) -> None:
         assert collect(executor, 1)[1][2].metrics["time"].value > 1000
 
 
+def test_a_changed_source_may_prepare_though_the_one_before_did_not(tmp_path: Path) -> None:
+    before = OBJECTIVE.replace("def prepare(", "def not_yet(").replace(
+        "with open(prepared) as file", "if prepared"
+    )
+    spec = spec_in(tmp_path, before.replace("float(file.read())", 'float(prepared["x"])'))
+    with closing(WorkerExecutor(spec, {})) as executor:
+        submit(executor, 1)
+        assert collect(executor, 1)[1][1].status is Status.OK
+        (tmp_path / "objective.py").write_text(OBJECTIVE)
+        executor.reload()
+        submit(executor, 2, 66)
+        _, ended = collect(executor, 2)
+    assert ended[2].status is Status.OK and ended[66].status is Status.INFEASIBLE
+
+
 def test_where_it_cannot_begin_its_cores_are_free_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -313,7 +328,7 @@ def test_an_objective_that_kills_its_process_at_the_start_is_no_endless_loop(tmp
 def test_nothing_is_left_behind(tmp_path: Path) -> None:
     before = set(child_processes())  # other tests may have started a resource tracker, which stays
     executor = WorkerExecutor(spec_in(tmp_path), {})
-    entrant = executor.entrant(Baseline("vendor"), "vendor")
+    [entrant] = executor.entrants([Baseline("vendor")])
     assert list(Path(tempfile.gettempdir()).glob(f"{owned_name('')}*"))
     submit(executor, 1, 77)
     executor.poll(0.0)

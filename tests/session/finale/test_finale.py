@@ -135,6 +135,26 @@ def test_what_only_some_were_read_in_is_left_out(tmp_path: Path) -> None:
     assert [contender.rounds for contender in again] == [3, 3, 2]
 
 
+def test_what_a_lost_process_had_begun_to_read_is_in_no_round(tmp_path: Path) -> None:
+    """A finale that is gone on with took such a reading for one of a round, and ended in an error."""
+    study = search(tmp_path, Late(4, interrupted)).study
+    contenders = [Contender("the default", Configuration({"x": 1}))]
+    contenders += [Contender("trial 1", Configuration({"x": 2}))]
+    for contender in contenders:
+        contender.readings += [Reading("time", 1.0, context={"round": n}) for n in range(2)]
+    gone = Outcome(Status.LOST, readings=(Reading("time", 9.0),))
+    with Store.open(tmp_path / "s.db") as store:
+        [old] = store.sessions(study.id)
+        segment = store.trials(study.id)[0].segment_id
+        last = store.open_session(study.id, {}, old.environment_hash, 1, "here")
+        kept = KeptReadings(store, Place(study.id, last, segment), contenders, 4)
+        kept.finish({c.label: interleaved.failed(c, gone) for c in contenders})
+        again = [Contender(c.label, c.what) for c in contenders]
+        now = store.open_session(study.id, {}, old.environment_hash, 1, "here")
+        assert take_up(store, Place(study.id, now, segment), again) == 4
+    assert [contender.values("time") for contender in again] == [[1.0, 1.0]] * 2
+
+
 def readings(store: Store, of: TrialRecord) -> list[tuple[int, float]]:
     """The round and the moment of each."""
     return [(r.context["round"], r.at) for r in store.readings(of.id)]

@@ -114,7 +114,8 @@ class Runs(InlineExecutor):
     def entrants(self, wanted: object, run: int = 0) -> list[Entrant]:
         self.asked.append(run)
         made: list[Entrant] = []
-        for _, label in wanted:  # type: ignore[attr-defined]
+        for what in wanted:  # type: ignore[attr-defined]
+            [label] = [c.label for c in contenders(baseline=True) if c.what == what]
             own = self._values[label]
             entrant = Fixed(own[run - 1] if run <= len(own) else 0.0)
             if run > len(own):
