@@ -94,66 +94,69 @@ class Repetition:
 
         ``paid``: seconds that the trial has cost before.
         """
-        one = _One(self._goal.name, trial, meter, loaded, rng, incumbent, deadline, paid)
+        tested = _UnderTest(self._goal.name, trial, meter, loaded, rng, incumbent, deadline, paid)
         decision: Decision | None = None
         if self._objective.unsettled:
             # Where its readings count, they may be enough now that it has settled.
-            decision = self._first_look(one) or self._known_enough(one, incumbent)
-        elif one.values:  # of a warm-up
-            decision = self._known_enough(one, incumbent)
+            decision = self._first_look(tested) or self._known_enough(tested, incumbent)
+        elif tested.values:  # of a warm-up
+            decision = self._known_enough(tested, incumbent)
         while decision is None:
-            decision = self._take_one(one, incumbent) or self._out_of_reach(one)
+            decision = self._take_one(tested, incumbent) or self._out_of_reach(tested)
         noisy = self._is_noisy(trial)
         if noisy or decision.verdict is Verdict.STEADY:
-            self._steadiness.note(len(one.values), noisy)
+            self._steadiness.note(len(tested.values), noisy)
         return decision
 
-    def _take_one(self, one: _One, incumbent: Estimate | None) -> Decision | None:
+    def _take_one(self, tested: _UnderTest, incumbent: Estimate | None) -> Decision | None:
         """Take and keep a reading; why it was the last."""
-        trial, before = one.trial, len(one.trial.readings)
+        trial, before = tested.trial, len(tested.trial.readings)
         self._objective.worth_seconds = self._worth_seconds(incumbent)
         try:
-            sample = one.meter.take(one.loaded, one.rng)
+            sample = tested.meter.take(tested.loaded, tested.rng)
         finally:
             self._objective.worth_seconds = math.inf
-        trial.keep(sample, one.meter.clock.at)
-        if self._objective.averaged and not one.averaged:
-            one.averaged = True
-            trial.set_aside(one.first, UNSETTLED, before)  # of before it came to where readings are averaged
-        return _overlong(sample.values[one.goal]) if sample.cut_off else self._known_enough(one, incumbent)
+        trial.keep(sample, tested.meter.clock.at)
+        if self._objective.averaged and not tested.averaged:
+            tested.averaged = True
+            # Those of before it came to where readings are averaged.
+            trial.set_aside(tested.first, UNSETTLED, before)
+        return (
+            _overlong(sample.values[tested.goal]) if sample.cut_off else self._known_enough(tested, incumbent)
+        )
 
-    def _first_look(self, one: _One) -> Decision | None:
+    def _first_look(self, tested: _UnderTest) -> Decision | None:
         """Why it is not to be settled: far worse than the incumbent, say. ``None``: it was.
 
         Its readings so far do not count then.
         """
         decision: Decision | None = None
-        asked = one.incumbent if self._rule.reject else None
+        asked = tested.incumbent if self._rule.reject else None
         doubtful = asked.off_by(self._objective.unsettled) if asked is not None else None
         for _ in range(min(FIRST_LOOK, self._settings.max_readings) if doubtful is not None else 0):
-            decision = self._take_one(one, doubtful)
+            decision = self._take_one(tested, doubtful)
             if decision is not None:
                 break
-        count = len(one.values)
+        count = len(tested.values)
         full = count >= self._settings.max_readings
         if decision is not None and decision.verdict not in _KNOWN and not full:
             return decision
         known = decision is not None or count >= self._settings.fewest
-        if doubtful is not None and known and self._is_clearly_worse(one, doubtful):
+        if doubtful is not None and known and self._is_clearly_worse(tested, doubtful):
             return Decision(
                 Verdict.REJECTED, "worse than the best so far by more than a first look may be off"
             )
-        if self._objective.settle(one.loaded):
-            one.trial.set_aside(one.first, UNSETTLED)
+        if self._objective.settle(tested.loaded):
+            tested.trial.set_aside(tested.first, UNSETTLED)
         return None
 
     # -- when it is enough ---------------------------------------------------------------------
 
-    def _known_enough(self, one: _One, incumbent: Estimate | None) -> Decision | None:
+    def _known_enough(self, tested: _UnderTest, incumbent: Estimate | None) -> Decision | None:
         """Why the readings so far are enough: by the rule, a bound, its end or its share of the time."""
-        values, late = one.values, one.meter.is_late(one.deadline)
+        values, late = tested.values, tested.meter.is_late(tested.deadline)
         if not values:
-            one.trial.must_go_on(late)
+            tested.trial.must_go_on(late)
             return None
         if self._objective.averaged and len(values) >= (self._settings.min_readings or 1):
             return Decision(
@@ -166,28 +169,28 @@ class Repetition:
         decision = rule.decide(values, incumbent, self._goal.goal or "minimize")
         if decision.stop:
             return decision
-        if self.noiseless and self._steadiness.enough(len(values)) and not self._is_noisy(one.trial):
+        if self.noiseless and self._steadiness.enough(len(values)) and not self._is_noisy(tested.trial):
             count = "a single reading" if len(values) == 1 else f"{len(values)} readings"
             return Decision(Verdict.STEADY, f"{count}, as those before were without any noise")
-        if reason := beyond_doubt(self._metrics, one.trial.values):
+        if reason := beyond_doubt(self._metrics, tested.trial.values):
             return Decision(Verdict.BOUNDED, reason)
-        if spoilt := one.trial.stays_spoilt:
+        if spoilt := tested.trial.stays_spoilt:
             return Decision(Verdict.CAPPED, spoilt)
         if late:
             return Decision(Verdict.CAPPED, f"the time limit allows {len(values)} readings")
         beaten = incumbent is not None and self._is_worse(values, incumbent)
-        last = one.meter.clock.last_seconds
-        reason = self._worth.enough(len(values), monotonic() - one.began, last, one.paid, beaten=beaten)
+        last = tested.meter.clock.last_seconds
+        reason = self._worth.enough(len(values), monotonic() - tested.began, last, tested.paid, beaten=beaten)
         return Decision(Verdict.CAPPED, reason) if reason else None
 
-    def _out_of_reach(self, one: _One) -> Decision | None:
+    def _out_of_reach(self, tested: _UnderTest) -> Decision | None:
         """That it is worse than the incumbent by more than both may be off; asked where they may be."""
         shared = self._objective.shared_error
-        if not (shared and self._rule.reject) or one.incumbent is None:
+        if not (shared and self._rule.reject) or tested.incumbent is None:
             return None
-        if len(one.values) < self._settings.fewest:
+        if len(tested.values) < self._settings.fewest:
             return None
-        if not self._is_clearly_worse(one, one.incumbent.off_by(OFF_TOGETHER * shared)):
+        if not self._is_clearly_worse(tested, tested.incumbent.off_by(OFF_TOGETHER * shared)):
             return None
         return Decision(Verdict.REJECTED, "worse than the best so far by more than its readings may be off")
 
@@ -206,14 +209,14 @@ class Repetition:
         found = estimate(values, self._settings.confidence).value
         return found < than.value if self._goal.goal == "maximize" else found > than.value
 
-    def _is_clearly_worse(self, one: _One, than: Estimate) -> bool:
+    def _is_clearly_worse(self, tested: _UnderTest, than: Estimate) -> bool:
         """Whether the intervals of what was read and of ``than`` lie apart."""
-        found = estimate(one.values, self._settings.confidence)
+        found = estimate(tested.values, self._settings.confidence)
         return found.high < than.low if self._goal.goal == "maximize" else found.low > than.high
 
 
 @dataclass
-class _One:
+class _UnderTest:
     """A configuration that is read, and what it is held against."""
 
     goal: str
