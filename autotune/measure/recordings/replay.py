@@ -137,6 +137,13 @@ class ReplayedObjective(Objective):
 
     # -- as an ordinary objective --------------------------------------------------------------
 
+    @property
+    def is_warm(self) -> bool:
+        """Yes: a warm-up would only use up a recorded reading, and none comes anew before all have counted."""
+        return True
+
+    warms_up = is_warm
+
     def prepare(self, configuration: Configuration) -> Configuration:
         entry = self.recording.find(configuration)
         if entry is None:

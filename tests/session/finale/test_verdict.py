@@ -12,6 +12,7 @@ from autotune.report.words.summary import headline
 from autotune.session.finale.verdict import Standing, judge
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
+from autotune.store.store import Store
 
 SPACE = """
 autotune: 1
@@ -48,6 +49,15 @@ def test_of_a_recording_with_one_reading_of_each_it_is_said_what_was_read(tmp_pa
 def test_with_two_readings_of_each_there_is_an_interval(tmp_path: Path) -> None:
     result = autotune.search(recording(tmp_path, 2), store=tmp_path / "s.db")
     assert not result.read_once and result.defended and result.speedup is not None
+
+
+def test_each_recorded_reading_counts_once(tmp_path: Path) -> None:
+    """None is used up by warming caches: the first half had counted twice, and the rest not at all."""
+    study = autotune.search(recording(tmp_path, 6), store=tmp_path / "s.db").study
+    with Store.open(tmp_path / "s.db") as store:
+        finale = [trial for trial in store.trials(study.id) if trial.purpose != "search"]
+        counted = [[r.value for r in store.readings(trial.id) if not r.discarded] for trial in finale]
+    assert len(finale) == 3 and all(len(values) == len(set(values)) == 6 for values in counted)
 
 
 @pytest.mark.parametrize(
