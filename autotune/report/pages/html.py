@@ -46,7 +46,7 @@ def html_page(page: Page, around: Sequence[tuple[str, str]] = ()) -> str:
 def _body(page: Page, sheet: Sheet, around: Sequence[tuple[str, str]]) -> Iterator[str]:
     names = {section.title: f"part{place}" for place, section in enumerate(page.sections)}
     yield '<a class="skip" href="#content">To the answer</a>'
-    yield '<main id="content">'
+    yield f'<main id="content"{" class=roomy" if page.roomy else ""}>'
     if around:
         places = "".join(
             f'<li><a href="{_safe(address)}">{_safe(words)}</a></li>' for address, words in around

@@ -107,6 +107,7 @@ def overview(store: Store, studies: list[StudyRecord], at_work: Mapping[int, int
         answer=Answer("store", count, beside, good=False),
         facts=(),
         sections=(Section("Studies", [table, *note]),),
+        roomy=True,
         footer=f"autotune {__version__}, {store.url}, as of {say_time(now)}. This page asks again by itself.",
     )
 

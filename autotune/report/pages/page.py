@@ -99,5 +99,7 @@ class Page:
     warnings: Sequence[str] = ()
     """What must be known before anything else is read: a replay, a search that still runs."""
     footer: str = ""
+    roomy: bool = False
+    """Whether it is one table of many columns, which wants more room than text does."""
     about: dict[str, str] = field(default_factory=dict)
     """``generator`` and ``description`` of the document."""

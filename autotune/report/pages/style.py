@@ -59,6 +59,7 @@ _STYLE = """
 html{font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);overflow-wrap:anywhere}
 main,footer{max-width:52rem;margin:0 auto;padding:0 1rem}
+main.roomy,main.roomy~footer{max-width:76rem}
 h1{font-size:1.05rem;margin:1.2rem 0 .6rem;color:var(--quiet);font-weight:600}
 h2{font-size:1.25rem;margin:2.4rem 0 .6rem;padding-top:.6rem;border-top:1px solid var(--line)}
 a{color:var(--link)}
