@@ -139,7 +139,7 @@ class ReplayedObjective(Objective):
 
     @property
     def is_warm(self) -> bool:
-        """Yes: a warm-up would only use up a recorded reading, and none comes anew before all have counted."""
+        """Yes: a warm-up would use up a recorded reading, and each is to count before any comes again."""
         return True
 
     warms_up = is_warm
