@@ -163,5 +163,5 @@ def _error_of_all(server: Served, load: Load) -> float:
 def _require_right(heard: Heard) -> None:
     if heard.twice:
         raise WrongAnswer(f"{heard.twice} answers came to what was not asked, or was answered already")
-    if heard.error > TOLERANCE:
+    if not heard.error <= TOLERANCE:  # NaN is no answer
         raise WrongAnswer(f"an answer is off by {heard.error:.2g} of the largest output, past {TOLERANCE:g}")

@@ -85,7 +85,7 @@ def tiny_updates_survive(plan: Plan, device: torch.device) -> None:
         precision.update(optimiser)
     expected = 1.0 - TINY_UPDATES * tiny
     for name, weight in (("updated", precision.weights.updated[0]), ("used", model.weight)):
-        if abs(weight.item() - expected) > tiny / 2:
+        if not abs(weight.item() - expected) <= tiny / 2:
             raise WrongAnswer(
                 f"{TINY_UPDATES} updates of {tiny:.2g} are lost in {plan.dtype}: the weight that is {name} is"
                 f" {weight.item():.6g}, and should be {expected:.6g}"

@@ -88,11 +88,13 @@ BATCHES, KEPT = {"max_batch": 16}, {"max_batch": 16, "cache": 64}
 WRITES = "transport.write(request[: NUMBER.size] + raw)"
 FIRST = "self._known[inputs] = [*self._known.values(), answer][0]"
 PUT = "self._known[inputs] = answer"
+NONE = "np.full_like(np.frombuffer(raw, np.float32), np.nan).tobytes()"
 ANSWERS = "zip(batch, done.result(), strict=True)"
 FAULTS = {
     "answers are those of others": Fault("off by", ANSWERS, ANSWERS.replace(")", ")[::-1]", 1), BATCHES),
     "an answer in fifty gets lost": Fault("were never answered", WRITES, f"raw[0] % 50 and {WRITES}"),
     "a request is answered twice": Fault("answered already", WRITES, f"{WRITES}; {WRITES}"),
+    "an answer is no number": Fault("off by nan", WRITES, WRITES.replace("+ raw", f"+ {NONE}")),
     "numbers are mixed up": Fault("was not asked", WRITES, "transport.write(NUMBER.pack(10**9) + raw)"),
     "weights are too short": Fault("off by", "(_compute, self._model", "(_compute, _halved(self._model)"),
     "an answer is kept for others": Fault("off by", PUT, FIRST, KEPT),
