@@ -19,7 +19,7 @@ from autotune.space.reading.reader import read_spec
 from autotune.space.spec import StudySpec
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import ratio, searched_rows, winner
+from benchmarks.searched_rows import over, ratio, searched_rows, winner
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "model-compression.yaml"
 DROPS = (0.01, 0.03)
@@ -41,13 +41,12 @@ def rows(seconds: float, store: str) -> Iterator[str]:
 
 def _line(drop: float, result: Result) -> str:
     time = result.metrics["time"]
-    against = {one.against: one for one in result.baselines}
     tested = result.metrics.get("test_drop")
     cells = [
         f"{100 * drop:g} %",
         f"{1e6 * time.value:.1f} [{1e6 * time.low:.1f}, {1e6 * time.high:.1f}]",
         ratio(result.speedup),
-        ratio(against.get("int8")),
+        over(result, "int8"),
         f"{result.metrics['bytes'].value / 1024:,.0f}",
         f"{100 * result.metrics['drop'].value:.1f} %",
         "-" if tested is None else f"{100 * tested.value:.1f} %",

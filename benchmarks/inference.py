@@ -17,7 +17,7 @@ from autotune.space.configuration import Value
 from autotune.space.reading.reader import read_spec
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import ratio, search_each, searched_rows, winner
+from benchmarks.searched_rows import over, ratio, search_each, searched_rows, winner
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "model-inference.yaml"
 WORKLOADS: Mapping[str, Mapping[str, Value]] = {
@@ -35,13 +35,12 @@ def rows(seconds: float, store: str) -> Iterator[str]:
 
 def _line(name: str, result: Result) -> str:
     time, made = result.metrics["time"], result.metrics["compile_seconds"].value
-    against = {one.against: one for one in result.baselines}
     cells = [
         name,
         f"{1e3 * time.value:.2f} [{1e3 * time.low:.2f}, {1e3 * time.high:.2f}]",
         ratio(result.speedup),
-        ratio(against.get("torch-compile")),
-        ratio(against.get("max-autotune")),
+        over(result, "torch-compile"),
+        over(result, "max-autotune"),
         f"{made:.1f}",
         _calls(made, time.value, result.speedup),
         str(sum(result.statuses.values())),

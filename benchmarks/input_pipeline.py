@@ -16,7 +16,7 @@ from autotune.session.result import Result
 from autotune.space.configuration import Value
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import ratio, say_workloads, search_each, searched_rows, winner
+from benchmarks.searched_rows import over, ratio, say_workloads, search_each, searched_rows, winner
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "input-pipeline.yaml"
 WORKLOADS: Mapping[str, Mapping[str, Value]] = {
@@ -34,12 +34,11 @@ def rows(seconds: float, store: str) -> Iterator[str]:
 
 def _line(name: str, result: Result) -> str:
     rate = result.metrics["rate"]
-    against = {one.against: one for one in result.baselines}
     cells = [
         name,
         f"{rate.value:,.0f} [{rate.low:,.0f}, {rate.high:,.0f}]",
         ratio(result.speedup),
-        ratio(against.get("workers")),
+        over(result, "workers"),
         f"{result.metrics['kept'].value / 2**20:.0f}",
         str(sum(result.statuses.values())),
         winner(result),

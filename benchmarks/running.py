@@ -38,17 +38,18 @@ def one_thread_each() -> None:
 
 def at_least_one(text: str) -> int:
     """What an option that counts is read with."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not at least 1")
-    return number
+    return _at_least(1, text)
 
 
 def at_least_two(text: str) -> int:
     """The same of rounds of which some choose and the others tell."""
+    return _at_least(2, text)
+
+
+def _at_least(least: int, text: str) -> int:
     number = int(text)
-    if number < 2:
-        raise argparse.ArgumentTypeError(f"{number} is not at least 2: some choose, the others tell")
+    if number < least:
+        raise argparse.ArgumentTypeError(f"{number} is not at least {least}")
     return number
 
 

@@ -71,5 +71,10 @@ def ratio(one: Comparison | None, digits: int = 2) -> str:
     return f"{one.estimate:.{digits}f} [{one.low:.{digits}f}, {one.high:.{digits}f}]"
 
 
+def over(result: Result, baseline: str, digits: int = 2) -> str:
+    """How much better the winner is than a baseline, with its interval; ``-`` where that was not read."""
+    return ratio(next((one for one in result.baselines if one.against == baseline), None), digits)
+
+
 def winner(result: Result) -> str:
     return ", ".join(f"{knob} {value}" for knob, value in (result.best or {}).items())

@@ -14,7 +14,7 @@ from pathlib import Path
 from autotune.session.result import Result
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import ratio, say_workloads, search_each, searched_rows, winner
+from benchmarks.searched_rows import over, ratio, say_workloads, search_each, searched_rows, winner
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "serving.yaml"
 WORKLOADS = {
@@ -30,14 +30,13 @@ def rows(seconds: float, store: str) -> Iterator[str]:
 
 
 def _line(name: str, result: Result) -> str:
-    against = {one.against: one for one in result.baselines}
     rate = result.metrics["rate"]
     cells = [
         name,
         f"{rate.value:,.0f} [{rate.low:,.0f}, {rate.high:,.0f}]",
         ratio(result.speedup),
-        ratio(against.get("batches-of-8")),
-        ratio(against.get("batches-of-32")),
+        over(result, "batches-of-8"),
+        over(result, "batches-of-32"),
         f"{result.metrics['p99'].value * 1e3:.0f}",
         str(sum(result.statuses.values())),
         winner(result),

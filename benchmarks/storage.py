@@ -15,7 +15,7 @@ from pathlib import Path
 from autotune.session.result import Result
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import ratio, say_workloads, search_each, searched_rows, winner
+from benchmarks.searched_rows import over, ratio, say_workloads, search_each, searched_rows, winner
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "sqlite-store.yaml"
 WORKLOADS = {
@@ -33,14 +33,13 @@ def rows(seconds: float, store: str) -> Iterator[str]:
 
 
 def _line(name: str, result: Result) -> str:
-    against = {one.against: one for one in result.baselines}
     rate = result.metrics["rate"]
     cells = [
         name,
         f"{rate.value:,.0f} [{rate.low:,.0f}, {rate.high:,.0f}]",
         ratio(result.speedup),
-        ratio(against.get("recommended")),
-        ratio(against.get("recommended-clustered")),
+        over(result, "recommended"),
+        over(result, "recommended-clustered"),
         f"{result.metrics['write_p95'].value * 1e3:.1f}",
         f"{result.metrics['space'].value:.2f}",
         f"{result.metrics['written'].value:.0f}",
