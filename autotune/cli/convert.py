@@ -42,7 +42,7 @@ def command(
     from autotune.report.numbers import say_count
 
     space = output or Path(file.stem + ".yaml")
-    refuse_existing(space, force)
+    refuse_existing(space, force, file)
     with said_if_long("reading it and counting its configurations: Ctrl-C ends it", quiet=as_json):
         converted = _converted(file, kernel, configs, space, run)
         write_text(space, converted.text())

@@ -87,7 +87,7 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
     file = output or Path(recording.name.removesuffix(".gz").removesuffix(".json") + ".yaml")
     with said_if_long("reading the recording: Ctrl-C ends it", quiet=as_json):
         recorded = read_recording(recording)
-        refuse_existing(file, force)
+        refuse_existing(file, force, recording)
         write_text(file, space_document(recorded, recording, file))
     failed = sum(entry.status.failed for entry in recorded.entries)
     if as_json:

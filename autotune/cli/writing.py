@@ -26,7 +26,14 @@ def write_text(file: Path, text: str) -> None:
         raise InputError(Problem(f"cannot write {file}: {error.strerror or error}")) from error
 
 
-def refuse_existing(file: Path, force: bool) -> None:
-    """Raise :class:`InputError` where a file would be written over that nobody said may be."""
-    if file.exists() and not force:
+def refuse_existing(file: Path, force: bool, source: Path) -> None:
+    """Raise :class:`InputError` where a file would be written over that nobody said may be.
+
+    ``source`` is what the verb reads: nothing is ever written over that.
+    """
+    if not file.exists():
+        return
+    if source.exists() and file.samefile(source):
+        raise InputError(Problem(f"{file} is what is to be read: it would be lost", hint="choose another -o"))
+    if not force:
         raise InputError(Problem(f"{file} exists", hint="choose another -o, or say --force"))

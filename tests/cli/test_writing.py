@@ -33,7 +33,19 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_what_is_there_is_written_over_where_that_is_said(tmp_path: Path) -> None:
-    refuse_existing(tmp_path / "a.yaml", force=False)
-    refuse_existing(tmp_path, force=True)
+    source = tmp_path / "source.json"
+    refuse_existing(tmp_path / "a.yaml", False, source)
+    refuse_existing(tmp_path, True, source)
     with pytest.raises(InputError, match="say --force"):
-        refuse_existing(tmp_path, force=False)
+        refuse_existing(tmp_path, False, source)
+
+
+def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:
+    source, link, hard = (tmp_path / name for name in ("source.json", "link.yaml", "hard.yaml"))
+    source.touch()
+    link.symlink_to(source)
+    hard.hardlink_to(source)
+    for output in (source, link, hard):
+        for force in (False, True):
+            with pytest.raises(InputError, match="would be lost"):
+                refuse_existing(output, force, source)

@@ -34,9 +34,11 @@ def complete(name: str, workload: Mapping[str, Any], known: Known) -> Asked:
     facts = dict.fromkeys(fact for recipe in known.recipes for fact in recipe.case.values)
     facts = facts or dict.fromkeys(defaults)
     problems = [
-        Problem(f"the workload of {name} has no {fact!r}", None, ", ".join(facts), nearest(fact, facts))
+        Problem(
+            f"the workload of {name} has no {fact!r}", None, ", ".join(facts) or "none", nearest(fact, facts)
+        )
         for fact in own
-        if facts and fact not in facts
+        if fact not in facts
     ]
     assumed = [fact for fact in facts if fact not in own]
     for fact in assumed:
@@ -48,7 +50,7 @@ def complete(name: str, workload: Mapping[str, Any], known: Known) -> Asked:
             problems.append(Problem(f"the workload of {name} does not say {fact!r}", None, said))
     if problems:
         raise InputError(problems)
-    return Asked(Case({fact: own[fact] for fact in facts} if facts else own, types), tuple(assumed))
+    return Asked(Case({fact: own[fact] for fact in facts}, types), tuple(assumed))
 
 
 def _values(fact: str, recipes: tuple[Recipe, ...]) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autotune.errors import InputError, Problem
 from autotune.measure.recordings.formats import Knobs, Reader, duration, judge, number_of, usable_readings
 from autotune.measure.recordings.recording import Entry, Recording
+from autotune.measure.recordings.salvage import members
 from autotune.space.configuration import freeze
 
 _DURATIONS = ("compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time")
@@ -20,7 +21,7 @@ class KernelTunerReader(Reader):
     def read(self, damage: str) -> Recording:
         self.units["time"] = "ms"
         knobs = Knobs(self._declared())
-        entries = [self._entry(key, entry, knobs) for key, entry in self.document["cache"].items()]
+        entries = [self._entry(key, entry, knobs) for key, entry in members(self.document["cache"])]
         return self.finish(knobs, entries, damage)
 
     def _declared(self) -> dict[str, list[object]]:

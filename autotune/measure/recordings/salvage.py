@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -18,7 +19,29 @@ _CHUNK = 1 << 14
 
 _GAP = re.compile(r"[\s,]*")
 _COLON = re.compile(r"\s*:\s*")
-_DECODER = json.JSONDecoder()
+
+
+class Members(dict[str, object]):
+    """An object in which a key stands more than once; asked for that key, it gives the last, as is usual."""
+
+    def __init__(self, pairs: list[tuple[str, object]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+        """All of them, in the order in which they stand."""
+
+
+def members(found: Mapping[str, object]) -> Iterable[tuple[str, object]]:
+    """All that stands in an object of a file, with each that repeats a key."""
+    return found.pairs if isinstance(found, Members) else found.items()
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """What the parser found between two braces."""
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else Members(pairs)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
 
 
 @dataclass(frozen=True)
@@ -40,7 +63,7 @@ def salvage(data: bytes, series: frozenset[str] = frozenset()) -> Salvaged:
         data, whole = inflate(data)
     text = data.decode("utf-8-sig", errors="replace")
     try:
-        document = json.loads(text)
+        document = _DECODER.decode(text)
     except (ValueError, RecursionError):
         return _salvage_text(text, series)
     damage = "" if whole else "its gzip stream is damaged"
@@ -67,15 +90,15 @@ def inflate(data: bytes) -> tuple[bytes, bool]:
 
 
 def _salvage_text(text: str, series: frozenset[str]) -> Salvaged:
-    document: dict[str, object] = {}
+    pairs: list[tuple[str, object]] = []
     reader = _Reader(text)
     try:
-        reader.object_into(document, series)
+        reader.members_into(pairs, series)
         rest = text[reader.place :].strip()
         damage = f"it goes on after its end in line {reader.line}" if rest else "it has commas too many"
     except (ValueError, RecursionError):
         damage = f"it breaks off or cannot be read in line {reader.line}"
-    return Salvaged(document, damage)
+    return Salvaged(_object(pairs), damage)
 
 
 class _Reader:
@@ -89,8 +112,8 @@ class _Reader:
     def line(self) -> int:
         return self.text.count("\n", 0, self.place) + 1
 
-    def object_into(self, found: dict[str, object], series: frozenset[str]) -> None:
-        """Read an object into ``found``; raises ``ValueError`` where the text breaks off or errs."""
+    def members_into(self, found: list[tuple[str, object]], series: frozenset[str]) -> None:
+        """Read what an object has into ``found``; raises ``ValueError`` where the text breaks off or errs."""
         self._expect("{")
         while not self._ends("}"):
             key = self._value()
@@ -102,15 +125,17 @@ class _Reader:
             self.place = colon.end()
             opening = self.text[self.place : self.place + 1]
             if key in series and opening == "{":
-                entries: dict[str, object] = {}
-                found[key] = entries
-                self.object_into(entries, frozenset())
+                entries: list[tuple[str, object]] = []
+                try:
+                    self.members_into(entries, frozenset())
+                finally:
+                    found.append((key, _object(entries)))
             elif key in series and opening == "[":
                 items: list[object] = []
-                found[key] = items
+                found.append((key, items))
                 self.array_into(items)
             else:
-                found[key] = self._value()
+                found.append((key, self._value()))
 
     def array_into(self, found: list[object]) -> None:
         """Read an array into ``found``; raises ``ValueError`` where the text breaks off or errs."""

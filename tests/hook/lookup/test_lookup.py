@@ -32,7 +32,8 @@ def test_what_the_space_no_longer_has_is_no_recipe(store: Store, defended: bool)
     add_study(store, verdict=defended)
     study = store.study("gemm")
     assert ask({"n": 1024}).configuration["tile"] == 8
-    narrower = {**study.document, "space": Space([OrderedValues("tile", (1, 2, 4))]).to_document()}
+    space = Space([OrderedValues("tile", (1, 2, 4))], workload={"n": 1024})
+    narrower = {**study.document, "space": space.to_document()}
     store.update_space(study.id, "", narrower, "narrower")
     best = ask({"n": 1024})
     assert (best.kind, best.configuration) == ("default", {"tile": 1})

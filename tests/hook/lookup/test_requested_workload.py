@@ -32,6 +32,10 @@ def test_what_nobody_knows_is_refused(store: Store) -> None:
     add_study(store, workload={"n": 1024, "dtype": "float32"})
     with pytest.raises(InputError, match=r"(?s)has no 'dtyp'.*did you mean 'dtype'"):
         ask({"n": 1024, "dtyp": "float32"})
+    add_study(store, name="plain", workload={})
+    assert ask(name="plain").kind == "exact"
+    with pytest.raises(InputError, match=r"(?s)the workload of plain has no 'n'.*expected: none"):
+        ask({"n": 1024}, name="plain")
     with pytest.raises(InputError, match=r"(?s)no recipe and no study 'gem'.*did you mean 'gemm'"):
         ask(name="gem")
 

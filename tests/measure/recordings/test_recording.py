@@ -125,6 +125,14 @@ def test_entries_that_do_not_count_are_counted(tmp_path: Path) -> None:
     assert read(tmp_path, cache(entries)).replaced == 2
 
 
+@pytest.mark.parametrize("cut", [0, 1])
+def test_an_entry_whose_key_stands_again_is_counted(tmp_path: Path, cut: int) -> None:
+    """A parser takes the last of them, so that the earlier time had gone without a word."""
+    text = json.dumps(cache({"a": entry(4, "row", 1.0), "b": entry(4, "row", 3.0)})).replace('"b"', '"a"')
+    recording = read(tmp_path, text[: len(text) - cut].encode())
+    assert recording.replaced == 1 and [e.time for e in recording.entries] == [0.003]
+
+
 def test_a_knob_whose_name_is_left_out_of_the_keys_is_one(tmp_path: Path) -> None:
     """It had become a metric, and of three configurations that differ in it one was left."""
     entries = {str(n): {**entry(4, "row", 1.0 + n), "method": n} for n in range(3)}
