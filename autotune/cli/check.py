@@ -147,6 +147,7 @@ def describe(spec: StudySpec) -> dict[str, Any]:
     from autotune.space.configuration import plain
     from autotune.space.feasible_set.absent import absent_knobs
     from autotune.space.feasible_set.removals import combinations, removed_by_each
+    from autotune.space.first_tries import passed_over
 
     strategy_class(spec.search.strategy)
     feasible = spec.space.feasible
@@ -186,6 +187,10 @@ def describe(spec: StudySpec) -> dict[str, Any]:
         ],
         "absent": [{"knob": knob.name, "when": str(knob.when)} for knob in absent_knobs(spec.space)],
         "default": default,
+        "first": {
+            "given": len(spec.search.first),
+            "passed_over": passed_over(spec.space, spec.search.first),
+        },
     }
 
 
@@ -284,7 +289,10 @@ def say_space(document: dict[str, Any]) -> list[str]:
         lines += [f"  {line.strip()}" for line in document["too_rare"].splitlines()]
     default = document["default"]
     lines.append(indent("the default is feasible" if default["feasible"] else default["why"], "  "))
-    return lines
+    given, not_tried = document["first"]["given"], document["first"]["passed_over"]
+    if given:
+        lines.append(f"  {given - len(not_tried)} of {say_count(given, 'configuration')} to try first")
+    return [*lines, *(f"  {why}" for why in not_tried)]
 
 
 def _say_time(time: dict[str, Any]) -> Iterator[str]:

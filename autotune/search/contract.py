@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -53,6 +54,8 @@ class Problem:
     """The cap of memory, in bytes: a trial that needs more runs out of it. ``None``: not known beforehand."""
     default_first: bool = True
     """Whether the space's default is a configuration that somebody uses, and so the first to try."""
+    first: tuple[Configuration, ...] = ()
+    """What is tried next, before the strategy has a say: configurations that somebody thinks good."""
 
     @property
     def goals(self) -> tuple[MetricSpec, ...]:
@@ -121,7 +124,8 @@ class Strategy(ABC):
     asks is a cache: it must follow from :attr:`usable`, in its order, alone.
 
     The first proposal of every strategy is the space's default, where that is feasible: it is what
-    the user has today, what the answer will be compared with, and often not bad.
+    the user has today, what the answer will be compared with, and often not bad. What the user wants
+    tried first comes next.
     """
 
     name: ClassVar[str]
@@ -178,7 +182,7 @@ class Strategy(ABC):
         """Up to ``n`` configurations never proposed before; fewer where the space is exhausted."""
         rng = np.random.default_rng((self.seed, self.asks))
         self.asks += 1
-        fresh = self._opening() if n > 0 else []
+        fresh = list(islice(self._opening(), n))
         if len(fresh) < n:
             for proposal in self.propose(n - len(fresh), rng):
                 if proposal.configuration.hash not in self.taken:
@@ -233,12 +237,15 @@ class Strategy(ABC):
     def _default(self) -> Configuration:
         return self.space.configuration({})
 
-    def _opening(self) -> list[Proposal]:
-        default = self._default
-        if not self.problem.default_first or default.hash in self.taken or default not in self.space:
-            return []
-        self._take(default)
-        return [Proposal(default, {"strategy": self.name, "kind": "default"})]
+    def _opening(self) -> Iterator[Proposal]:
+        """What is tried whatever the strategy thinks, and was not yet."""
+        opening = [(one, "given") for one in self.problem.first]
+        if self.problem.default_first:
+            opening.insert(0, (self._default, "default"))
+        for configuration, kind in opening:
+            if configuration.hash not in self.taken and configuration in self.space:
+                self._take(configuration)
+                yield Proposal(configuration, {"strategy": self.name, "kind": kind})
 
     def _take(self, configuration: Configuration) -> None:
         self.taken.add(configuration.hash)

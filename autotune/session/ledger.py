@@ -32,6 +32,7 @@ from autotune.session.remarks.raised_limits import say_raised
 from autotune.session.same_code import Known, known_codes
 from autotune.session.same_failure import SameFailure
 from autotune.session.searches import close_dead, expire, seconds_searched
+from autotune.space.first_tries import first_tries, passed_over
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import NewAsk, NewTrial, ResultRecord, TrialRecord
@@ -80,7 +81,8 @@ class Ledger:
         self._to_retry: list[TrialRecord] = []
         learned = lessons(spec, store, study.record)
         raised = say_raised(store, study.record.id, spec.measure)
-        self.notes = (*study.notes, *learned.notes, *([raised] if raised else []))
+        untried = passed_over(spec.space, spec.search.first)
+        self.notes = (*study.notes, *learned.notes, *([raised] if raised else []), *untried)
         """What the user should be told as the search begins."""
         problem = Problem(
             spec.space,
@@ -90,6 +92,7 @@ class Ledger:
             sources=learned.sources,
             seconds=None if part else spec.budget.time,
             memory=spec.measure.memory,
+            first=first_tries(spec.space, spec.search.first),
         )
         self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
         close_dead(store, study.record.id)

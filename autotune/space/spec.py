@@ -7,7 +7,7 @@ Python just as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -151,12 +151,15 @@ class EarlyStopping:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """``search:``: which strategy, its seed, whether earlier studies may teach, what ends a trial early."""
+    """``search:``: which strategy, its seed, whether earlier studies may teach, what is tried first, and
+    what ends a trial early."""
 
     strategy: str = "auto"
     seed: int = 0
     transfer: bool = True
     options: Mapping[str, float | int | str | bool] = field(default_factory=dict)
+    first: Sequence[Mapping[str, Value]] = ()
+    """Configurations to try right after the default, in this order; a knob left out has its default."""
     early_stopping: EarlyStopping | None = None
 
 

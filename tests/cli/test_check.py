@@ -35,6 +35,18 @@ def copy(folder: Path, to: Path, **replaced: str) -> None:
     (to / "objective.py").write_text((folder / "objective.py").read_text())
 
 
+def test_it_says_what_is_tried_first(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def a(tile):\n    return 1.0\n")
+    space = (
+        "autotune: 1\nname: a\nobjective: a.py:a\nknobs: {tile: {range: [1, 9]}}\nconstraints: [tile < 6]\n"
+    )
+    (tmp_path / "space.yaml").write_text(space + "search: {first: [{tile: 3}, {tile: 7}, {}]}\n")
+    assert check(tmp_path).splitlines()[-3:-1] == [
+        "  2 of 3 configurations to try first",
+        "  search.first[1] violates the constraint 'tile < 6' (with tile = 7): it is not tried",
+    ]
+
+
 def test_without_earlier_trials_it_is_a_worst_case(folder: Path, tmp_path: Path) -> None:
     time = times(folder, "--store", str(tmp_path / "none.db"))
     assert time["forecast"] is None and time["worst"] == 12 * (120 + 10)

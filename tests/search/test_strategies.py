@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -93,6 +94,19 @@ class TestEveryStrategyOnEverySpace:
         assert len({c.hash for c in tried}) == len(tried)
         assert all(c in given.space for c in tried)
         assert len(tried) == min(given.size or 10**9, tries(name))
+
+    def test_tries_what_it_was_given_right_after_the_default(self, name: str, case: str) -> None:
+        given = CASES[case]()
+        strategy = make(name, case)
+        default = given.space.configuration({})
+        drawn = [one for one in given.space.sample(np.random.default_rng(1), 3) if one != default]
+        wanted = list(dict.fromkeys(drawn))
+        strategy.problem = replace(strategy.problem, first=(*wanted, default, *wanted))
+        asked = [*strategy.ask(2), *strategy.ask(2 + len(wanted))][: 1 + len(wanted)]
+        assert [one.configuration for one in asked] == [default, *wanted]
+        assert [one.reason["kind"] for one in asked] == ["default"] + ["given"] * len(wanted)
+        strategy.tell([observe(given, one) for one in asked])
+        assert not {one.reason["kind"] for one in strategy.ask(2)} & {"default", "given"}
 
     def test_goes_on_after_a_restart_as_if_it_had_not_stopped(self, name: str, case: str) -> None:
         given = CASES[case]()

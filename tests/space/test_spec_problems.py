@@ -38,12 +38,13 @@ name: training
 objective: train.py:train
 knobs: {x: {range: [1, 4]}}
 metrics: {loss: {goal: minimize}, accuracy: {at_least: 0.5}}
-search: {strategy: bayes, early_stopping: {max: 9, resource: epochs}}
+search: {strategy: bayes, first: [{x: 2}], early_stopping: {max: 9, resource: epochs}}
 """
     read = parse_spec(text)
     early = EarlyStopping(max=9, resource="epochs")
     metrics = (LOSS, MetricSpec("accuracy", at_least=0.5))
-    made = StudySpec("training", SPACE, metrics=metrics, search=SearchSettings("bayes", early_stopping=early))
+    search = SearchSettings("bayes", first=({"x": 2},), early_stopping=early)
+    made = StudySpec("training", SPACE, metrics=metrics, search=search)
     given = replace(read, objective=made.objective, source=None, text="")
     assert made == given and not list(spec_problems(made))
     assert StudySpec("plain", SPACE).metrics == TIME
@@ -56,6 +57,8 @@ search: {strategy: bayes, early_stopping: {max: 9, resource: epochs}}
         ({"metrics": ("loss",)}, "a metric is 'loss'"),
         ({"metrics": (MetricSpec("loss", "minimise"),)}, "did you mean 'minimize'?"),  # type: ignore[arg-type]
         ({"metrics": (MetricSpec("my loss", "minimize"),)}, "'my loss' cannot name a metric"),
+        ({"search": SearchSettings(first=[{"x": 5}])}, "search.first[0]: x cannot be 5"),
+        ({"search": SearchSettings(first={"x": 2})}, "search.first is a mapping"),  # type: ignore[arg-type]
         ({"metrics": (LOSS, LOSS)}, "there are two metrics 'loss'"),
         ({"metrics": (MetricSpec("loss"),)}, "no metric has a goal"),
         (stopping(max=9, policy="ascha"), "did you mean 'asha'?"),

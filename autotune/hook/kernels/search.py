@@ -38,7 +38,7 @@ def search_case(
     spec = replace(
         spec,
         workload=FrozenMap(facts),
-        search=specs.SearchSettings(seed=budget.seed or 0),
+        search=specs.SearchSettings(seed=budget.seed or 0, first=spec.search.first),
         measure=specs.MeasureSettings(finalists=FINALISTS),
         budget=specs.Budget(trials=budget.trials or own.trials, time=budget.time or own.time),
     )

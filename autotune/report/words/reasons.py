@@ -21,6 +21,7 @@ PARTS = ("predicted", "spread", "logarithmic")
 
 KINDS: Mapping[str, str] = {
     "default": "the default: what is used today is tried first",
+    "given": "named by the study as worth a try: search.first",
     "initial": "one of the first tries, spread out before there is a model",
     "uniform": "drawn at random from what was not tried yet",
     "newcomer": "drawn at random: too little was known, or nothing new could be made of it",

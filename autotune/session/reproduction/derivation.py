@@ -27,6 +27,7 @@ from autotune.session.opening.recorded_space import recorded_space
 from autotune.session.opening.sources import recorded_sources
 from autotune.session.reproduction.doubts import doubts
 from autotune.space.configuration import Configuration, plain
+from autotune.space.first_tries import first_tries
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.store.documents import decode, encode
@@ -171,14 +172,16 @@ def _strategy(store: Store, study: StudyRecord, session: SessionRecord) -> Strat
     try:
         search, budget = session.settings["search"], session.settings["budget"]
         part = session.settings.get("part", False)
+        space = recorded_space(store, study, session)
         problem = Problem(
-            space=recorded_space(store, study, session),
+            space=space,
             metrics=tuple(MetricSpec(**metric) for metric in study.metrics),
             budget=None if part else budget["trials"],
             options=search["options"],
             sources=recorded_sources(store, session.settings),
             seconds=None if part else budget["time"],
             memory=session.settings["measure"]["memory"],
+            first=first_tries(space, search.get("first", ())),
         )
         return make_strategy(search["strategy"], problem, search["seed"])
     except (KeyError, TypeError) as error:  # of an archive that somebody has made

@@ -73,6 +73,17 @@ class Configurations:
             f"there is no knob {name!r}", expected=expected, hint=nearest(str(name), self._by_name)
         )
 
+    def canonical(self, name: str, value: object) -> Value:
+        """The canonical form of a value of the knob ``name``.
+
+        Raises :class:`InputError` for an unknown knob and for a value that it cannot have.
+        """
+        knob = self.knob(name)
+        try:
+            return knob.canonical(value)
+        except ValueError:
+            raise InputError(_impossible(knob, value)) from None
+
     @cached_property
     def continuous(self) -> tuple[str, ...]:
         """The names of the continuous knobs."""
@@ -140,20 +151,21 @@ class Configurations:
 
     def default(self) -> Configuration:
         """What a user has today. :class:`InputError` names the constraints that it violates, if any."""
-        default = self._default
+        if problems := self.refusals(self._default, "the default configuration"):
+            raise InputError(problems)
+        return self._default
+
+    def refusals(self, configuration: Mapping[str, Value], title: str) -> list[Problem]:
+        """Why a configuration, which messages call ``title``, is not feasible; empty where it is."""
         problems = [
             Problem(
-                f"the default configuration violates the constraint {rule.text!r}",
-                rule.where,
-                hint=_with(rule, default),
+                f"{title} violates the constraint {rule.text!r}", rule.where, hint=_with(rule, configuration)
             )
-            for rule in self.violated(default)
+            for rule in self.violated(configuration)
         ]
-        if not problems and not self._exists(default):
-            problems = [Problem("the default configuration is none of those that were recorded")]
-        if problems:
-            raise InputError(problems)
-        return default
+        if not problems and not self._exists(configuration):
+            problems = [Problem(f"{title} is none of those that were recorded")]
+        return problems
 
     @cached_property
     def _default(self) -> Configuration:

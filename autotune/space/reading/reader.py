@@ -157,7 +157,7 @@ class _Reader:
         known = Known(knobs.names, [*workload.values, *workload.broken], metrics)
         objective = read_objective(top, self.path.parent, known, problems)
         space = read_space(knobs, top.node("constraints"), workload, self.device, problems)
-        search = read_search(top.node("search"), problems, metrics)
+        search = read_search(top.node("search"), problems, metrics, space)
         if search.early_stopping is not None and isinstance(objective, ReplayObjective):
             message = "a replay reports nothing while it runs, so nothing of it can be stopped early"
             section = top.node("search")

@@ -7,6 +7,7 @@ from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from autotune.space.feasible_set.configurations import Configurations
 from autotune.space.reading.converters import (
     boolean,
     duration,
@@ -20,6 +21,7 @@ from autotune.space.reading.converters import (
 )
 from autotune.space.reading.early_stopping import read_early_stopping
 from autotune.space.reading.fields import Converter, Fields, Problems, as_map
+from autotune.space.reading.first_tries import read_first
 from autotune.space.reading.yaml_nodes import YamlEntry, YamlNode
 from autotune.space.spec import Budget, MeasureSettings, MetricSpec, SearchSettings
 
@@ -57,6 +59,7 @@ SEARCH: dict[str, Converter[Any]] = {
     "seed": integer(0),
     "transfer": boolean,
     "options": _options,
+    "first": read_first(None),
     "early_stopping": optional(read_early_stopping(())),
 }
 MEASURE: dict[str, Converter[Any]] = {
@@ -87,11 +90,20 @@ BELONGS = {
 
 
 def read_search(
-    node: YamlNode | None, problems: Problems, metrics: Sequence[MetricSpec] = ()
+    node: YamlNode | None,
+    problems: Problems,
+    metrics: Sequence[MetricSpec] = (),
+    space: Configurations | None = None,
 ) -> SearchSettings:
-    """``metrics``: of the study; early stopping judges one of them. Its strategy is by default ``bayes``."""
+    """``metrics``: of the study; early stopping judges one of them. Its strategy is by default ``bayes``.
+
+    ``space``: what the first tries are looked for in, where that is known.
+    """
     goals = [metric.name for metric in metrics if metric.goal]
-    table = SEARCH | {"early_stopping": optional(read_early_stopping(goals))}
+    table = SEARCH | {
+        "first": read_first(space),
+        "early_stopping": optional(read_early_stopping(goals)),
+    }
     settings, given = _read(node, "search", table, SearchSettings(), problems)
     if settings.early_stopping is not None and "strategy" not in given:
         return replace(settings, strategy="bayes")
