@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from autotune.cli.progress import LineProgress
     from autotune.errors import AutotuneError, InputError, StoreError
     from autotune.hook.kernel import kernel
     from autotune.hook.recipe import recipe
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
         WrongAnswer,
     )
     from autotune.measure.reports import Reporter
+    from autotune.report.words.shapes import summarize_many
+    from autotune.report.words.summary import summarize
     from autotune.session.api import ask_tell, search, search_many
     from autotune.session.asktell import AskTell
     from autotune.session.families.result import ManyResult
@@ -72,6 +75,9 @@ _HOME = {
     "OutOfMemory": "autotune.measure.objective",
     "WrongAnswer": "autotune.measure.objective",
     "Reporter": "autotune.measure.reports",
+    "summarize": "autotune.report.words.summary",
+    "summarize_many": "autotune.report.words.shapes",
+    "LineProgress": "autotune.cli.progress",
     "ask_tell": "autotune.session.api",
     "search_many": "autotune.session.api",
     "AskTell": "autotune.session.asktell",
@@ -134,6 +140,7 @@ __all__ = [
     "EarlyStopping",
     "Infeasible",
     "InputError",
+    "LineProgress",
     "ManyResult",
     "MeasureSettings",
     "MetricSpec",
@@ -156,5 +163,7 @@ __all__ = [
     "run",
     "search",
     "search_many",
+    "summarize",
+    "summarize_many",
     "tuning",
 ]
