@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 OUTPUT = b"o"
-"""Order to the guardian: what was printed since the last time? Answered by :class:`Output`."""
+"""Order to the guardian, followed by its number in digits: what was printed since the last time?
+Answered by :class:`Output`."""
 KILL = b"k"
 """Order: kill the worker with all its descendants. Answered by :class:`Ended`."""
 SILENT = b"s"
@@ -29,3 +30,5 @@ class Output:
     """The last lines that the worker and what it started have written since they were last asked for."""
 
     text: str
+    order: int
+    """The number of the order that it answers: one that comes too late answers none that is waited for."""

@@ -103,7 +103,7 @@ class Guardian:
             return False
         if OUTPUT in orders:
             tail.drain()
-            self._send(Output(tail.take()))
+            self._send(Output(tail.take(), int(orders.rpartition(OUTPUT)[2])))
         return True
 
     def _await_death(self) -> None:

@@ -39,6 +39,8 @@ class GuardianLink:
         """Raises :class:`AutotuneError` where they cannot be started; then nothing is left open."""
         self._cap = setup.cap
         self._said: list[Ended | Output] = []
+        self._asked = 0
+        """How often it was asked for what was printed."""
         with ExitStack() as ours, ExitStack() as given:
             try:
                 self._errors = os.memfd_create("autotune-guardian", os.MFD_CLOEXEC)
@@ -93,15 +95,21 @@ class GuardianLink:
 
     def output(self) -> str:
         """What was printed since the last time."""
-        printed = self._order(OUTPUT, Output, _OUTPUT_SECONDS)
-        return printed.text if printed is not None else ""
+        self._asked += 1
+        deadline = time.monotonic() + _OUTPUT_SECONDS
+        order = OUTPUT + b"%d" % self._asked
+        while (printed := self._order(order, Output, deadline)) is not None:
+            if printed.order == self._asked:
+                return printed.text
+            order = b""  # that came too late, and is of a trial that has ended
+        return ""
 
     def end(self, order: bytes) -> Ended | None:
         """Order it to end the worker, and wait until all are dead; ``None`` where the guardian is dead.
 
         Then what can be reached from here is killed: its process group, and the group of its cap.
         """
-        ended = self._order(order, Ended, _KILL_SECONDS)
+        ended = self._order(order, Ended, time.monotonic() + _KILL_SECONDS)
         if ended is None:
             with suppress(OSError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -127,10 +135,9 @@ class GuardianLink:
         """After the end: close what was held open for them."""
         self._open.close()
 
-    def _order(self, order: bytes, kind: type[_Kind], seconds: float) -> _Kind | None:
+    def _order(self, order: bytes, kind: type[_Kind], deadline: float) -> _Kind | None:
         """Give an order and wait for what the guardian says; ``None`` where it is gone."""
         self._control.send_raw(order)
-        deadline = time.monotonic() + seconds
         poll = select.poll()
         poll.register(self._control.fileno(), select.POLLIN)
         has_ended = False

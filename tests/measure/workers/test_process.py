@@ -18,7 +18,7 @@ import pytest
 
 from autotune.errors import AutotuneError, InputError
 from autotune.measure.objective import Context
-from autotune.measure.workers import process
+from autotune.measure.workers import guardian_link, process
 from autotune.measure.workers.limits import GroupCap, ProcessCap, make_cap
 from autotune.measure.workers.messages import Measure, Measured, Ready, Setup, StoodBy
 from autotune.measure.workers.postmortem import Cause, Death, outcome_of, start_failure
@@ -106,6 +106,23 @@ def test_it_answers_one_request_after_another(start: Start) -> None:
     worker.close()
     worker.close()
     assert not worker.alive
+
+
+def test_what_a_guardian_says_too_late_is_not_taken_for_the_next_answer(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a trial had printed became the output of the one after it."""
+    worker = start()
+    worker.wait()
+    monkeypatch.setattr(guardian_link, "_OUTPUT_SECONDS", 0.1)
+    os.kill(worker.pid, signal.SIGSTOP)
+    ask(worker, 1)
+    assert worker.output == ""
+    monkeypatch.setattr(guardian_link, "_OUTPUT_SECONDS", 60.0)
+    os.kill(worker.pid, signal.SIGCONT)
+    assert select.select([worker._link], [], [], 60)[0]
+    ask(worker, 2)
+    assert worker.output == "reading 2\n" * 3
 
 
 HASHES = """
