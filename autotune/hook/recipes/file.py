@@ -39,7 +39,8 @@ def read_known(file: Path) -> Known:
     except FileNotFoundError:
         return Known()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(Problem(f"the recipes cannot be read: {error}", Location(str(file)))) from None
+        why = getattr(error, "strerror", None) or error
+        raise InputError(Problem(f"the recipes cannot be read: {why}", Location(str(file)))) from None
     known = read_document(text, str(file))
     folder = file.absolute().parent
     return Known(

@@ -55,6 +55,7 @@ def space_document(recording: Recording, source: Path, file: Path) -> str:
             f"  {yaml_key(name)}: {{unit: {yaml_value(unit)}}}"
             for name, unit in _further_metrics(recording, timed)
         ),
+        *_left_out(recording, timed),
         "",
         "# The default is the recorded configuration of median time: put your own there.",
         *(["# Some configurations lack a knob: each 'when' is the simplest that fits them."] if when else []),
@@ -104,10 +105,25 @@ def _no_time(recording: Recording) -> Problem:
 
 def _further_metrics(recording: Recording, timed: Sequence[Entry]) -> list[tuple[str, str]]:
     """Other numbers that every success has and that a space file can name, with their unit."""
-    common = [name for name in timed[0].metrics if all(name in entry.metrics for entry in timed)]
-    usable = [name for name in common if _METRIC_NAME.fullmatch(name) and name not in recording.knobs]
+    usable = [name for name in _common(timed) if _can_be_metric(recording, name)]
     units = {name: recording.units.get(name, "") for name in usable}
     return [(name, unit if can_be_written(unit) else "") for name, unit in units.items()]
+
+
+def _left_out(recording: Recording, timed: Sequence[Entry]) -> list[str]:
+    """A comment that names the other numbers that every success has."""
+    names = [name for name in _common(timed) if not _can_be_metric(recording, name)]
+    return (
+        comment_lines(f"Recorded too, by names that no metric can have: {', '.join(names)}.") if names else []
+    )
+
+
+def _common(timed: Sequence[Entry]) -> list[str]:
+    return [name for name in timed[0].metrics if all(name in entry.metrics for entry in timed)]
+
+
+def _can_be_metric(recording: Recording, name: str) -> bool:
+    return bool(_METRIC_NAME.fullmatch(name)) and name not in recording.knobs
 
 
 def _name_problems(recording: Recording) -> list[Problem]:

@@ -98,6 +98,7 @@ def _salvage_text(text: str, series: frozenset[str]) -> Salvaged:
         damage = f"it goes on after its end in line {reader.line}" if rest else "it has commas too many"
     except (ValueError, RecursionError):
         damage = f"it breaks off or cannot be read in line {reader.line}"
+        damage = damage if "{" in text[: reader.place] else "no JSON object"
     return Salvaged(_object(pairs), damage)
 
 

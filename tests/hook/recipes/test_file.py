@@ -208,6 +208,11 @@ def test_what_is_no_text_is_said(tmp_path: Path) -> None:
         read_recipes(tmp_path / "recipes.json")
 
 
+def test_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the recipes cannot be read: Is a directory"):
+        read_known(tmp_path)
+
+
 def test_all_damage_is_said_at_once(tmp_path: Path) -> None:
     (tmp_path / "recipes.json").write_text(damaged(trials="many", device=7))
     with pytest.raises(InputError) as raised:

@@ -253,6 +253,7 @@ def test_errors_say_what_is_lacking(tmp_path: Path) -> None:
 
     assert "no recording" in message(b"") and "'cache'" in message(b"")
     assert "no recording" in message([1, 2])
+    assert "can be read: no JSON object" in message(b"tile,time\n8,1.0\n")
     assert "breaks off" in message(layouts()[0][:80])
     assert "no complete configuration" in message(cache({}))
     assert "what its knobs are" in message({"cache": ENTRIES})
