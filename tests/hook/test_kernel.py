@@ -84,7 +84,7 @@ def test_tuning_writes_a_recipe_that_later_launches_take(
     process: ProcessPoolExecutor, tmp_path: Path
 ) -> None:
     tuned = run(process, kernel_child.tune, tmp_path, 12)
-    assert (tuned["trials"], tuned["how"]) == (3, "exact")
+    assert (len(tuned["tried"]), tuned["how"]) == (3, "exact")
     found = run(process, kernel_child.launch, tmp_path, 13)
     assert (found["how"], found["configuration"]) == ("nearest", tuned["best"])
     [written] = json.loads((tmp_path / "recipes.json").read_text())["recipes"]
@@ -103,6 +103,11 @@ def test_tuning_writes_a_recipe_that_later_launches_take(
     }
     (tmp_path / "recipes.json").unlink()  # the store knows it still
     assert run(process, kernel_child.launch, tmp_path, 12)["configuration"] == tuned["best"]
+
+
+def test_what_won_in_other_cases_is_tried_first(process: ProcessPoolExecutor, tmp_path: Path) -> None:
+    recipe(tmp_path, 400, 32, device="another")
+    assert run(process, kernel_child.tune, tmp_path, 12)["tried"][1] == {"BLOCK": 32, "num_warps": 8}
 
 
 def test_a_call_tunes_where_it_is_asked_to(process: ProcessPoolExecutor, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -19,17 +20,24 @@ from autotune.measure.objective import Context
 from autotune.session.api import open_session
 from autotune.session.result import Result
 from autotune.space import spec as specs
-from autotune.space.configuration import FrozenMap
+from autotune.space.configuration import FrozenMap, Value
 from autotune.store.store import Store
 
 FINALISTS = 3
 
 
 def search_case(
-    spec: specs.StudySpec, case: Case, device: str, call: KernelCall, settings: Settings, budget: Budget
+    spec: specs.StudySpec,
+    case: Case,
+    device: str,
+    call: KernelCall,
+    settings: Settings,
+    budget: Budget,
+    winners: Sequence[Mapping[str, Value]],
 ) -> Result:
     """The result of the study of ``case``, which goes on with earlier trials of it.
 
+    ``winners`` of other cases are tried first, after what the space file names.
     ``budget`` stands before that of ``settings``. Raises :class:`autotune.errors.InputError` where the call
     cannot be tuned.
     """
@@ -38,7 +46,7 @@ def search_case(
     spec = replace(
         spec,
         workload=FrozenMap(facts),
-        search=specs.SearchSettings(seed=budget.seed or 0, first=spec.search.first),
+        search=specs.SearchSettings(seed=budget.seed or 0, first=(*spec.search.first, *winners)),
         measure=specs.MeasureSettings(finalists=FINALISTS),
         budget=specs.Budget(trials=budget.trials or own.trials, time=budget.time or own.time),
     )

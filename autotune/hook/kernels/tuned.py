@@ -22,7 +22,7 @@ from autotune.hook.kernels.device import (
 )
 from autotune.hook.kernels.settings import Settings
 from autotune.hook.kernels.space import KernelSpace
-from autotune.hook.lookup.choosing import Choice, choose
+from autotune.hook.lookup.choosing import Choice, choose, nearest_winners
 from autotune.hook.recipes.case import Case, is_tensor
 from autotune.hook.recipes.file import read_recipes, write_recipe
 from autotune.hook.recipes.recipe import Recipe
@@ -145,6 +145,14 @@ class TunedKernel:
             self._stored = self._from_store()
         return choose(case, [*filed, *_matching(self._stored, settings.name, device)], space, settings.source)
 
+    def _known(self) -> list[Recipe]:
+        """All recipes of the kernel, whatever the device."""
+        if self._filed is None:
+            self._filed = read_recipes(self.settings.recipes)
+        if self._stored is None:
+            self._stored = self._from_store()
+        return [recipe for recipe in (*self._filed, *self._stored) if recipe.name == self.settings.name]
+
     def _from_store(self) -> tuple[Recipe, ...]:
         from autotune.hook.recipes.stored import stored_recipes
 
@@ -211,7 +219,8 @@ class TunedKernel:
         from autotune.hook.kernels.search import recipe_of_result, search_case
 
         call = KernelCall(self.fn, grid, args, kwargs, self.arg_names)
-        result = search_case(self._space.spec(case), case, device, call, self.settings, budget)
+        winners = nearest_winners(case, self._known(), device)
+        result = search_case(self._space.spec(case), case, device, call, self.settings, budget, winners)
         if result.best is not None:
             write_recipe(self.settings.recipes, recipe_of_result(result, case, device, self.settings))
         return result

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from autotune.space.configuration import Configuration
     from autotune.space.space import Space
 
+MOST_WINNERS = 3
+"""Of other cases that are tried first in a search: each costs a try."""
+
 _SAMPLES = 256
 """Configurations that are drawn where the default is refused, to take the one nearest to it."""
 
@@ -50,9 +53,23 @@ def nearest_recipe(
     case: Case, recipes: Iterable[Recipe], allowed: Callable[[Recipe], bool]
 ) -> tuple[float, Recipe] | None:
     """The nearest to ``case`` of those that are allowed, with its distance; where they tie, the first."""
+    return next(((distance, recipe) for distance, recipe in _near(case, recipes) if allowed(recipe)), None)
+
+
+def nearest_winners(case: Case, recipes: Iterable[Recipe], device: str) -> list[Mapping[str, Plain]]:
+    """The configurations that won in the nearest cases, those of ``device`` first; a few, each once."""
+    near = sorted(_near(case, recipes), key=lambda found: found[1].device != device)
+    winners: list[Mapping[str, Plain]] = []
+    for _, recipe in near:
+        if recipe.configuration not in winners:
+            winners.append(recipe.configuration)
+    return winners[:MOST_WINNERS]
+
+
+def _near(case: Case, recipes: Iterable[Recipe]) -> list[tuple[float, Recipe]]:
+    """Those that can be compared with ``case`` and their distances, the nearest first."""
     apart = [(case.distance(recipe.case), recipe) for recipe in recipes]
-    near = sorted(((d, recipe) for d, recipe in apart if d is not None), key=lambda found: found[0])
-    return next(((distance, recipe) for distance, recipe in near if allowed(recipe)), None)
+    return sorted(((d, recipe) for d, recipe in apart if d is not None), key=lambda found: found[0])
 
 
 def default(space: Space) -> Configuration:

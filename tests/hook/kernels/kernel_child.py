@@ -74,7 +74,11 @@ def tune(folder: Path, n: int) -> dict[str, Any]:
     assert bool(torch.isnan(out).all())
     tuned[_grid(n)](x, y, out, n)
     assert bool(torch.equal(out, x + y))
-    return {"best": dict(result.best), "trials": len(result.trials), "how": tuned.choice(x, y, out, n).how}
+    return {
+        "best": dict(result.best),
+        "tried": [dict(trial.configuration) for trial in result.trials],
+        "how": tuned.choice(x, y, out, n).how,
+    }
 
 
 def launch_asked(folder: Path, **more: Any) -> tuple[str, bool]:

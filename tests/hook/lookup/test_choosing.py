@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
 from autotune.errors import InputError
-from autotune.hook.lookup.choosing import choose, default
+from autotune.hook.lookup.choosing import choose, default, nearest_winners
 from autotune.hook.recipes.case import Case
 from autotune.hook.recipes.recipe import Recipe
 from autotune.space.knobs import OrderedValues
@@ -31,6 +32,15 @@ def test_nearest_first_and_the_earlier_where_they_tie() -> None:
     chosen = choose(CASE, recipes, space())
     assert (chosen.how, chosen.distance, chosen.configuration["BLOCK"]) == ("nearest", 1.0, 16)
     assert choose(CASE, [*recipes, recipe(1024, 128)], space()).how == "exact"
+
+
+def test_winners_of_other_cases_are_those_of_this_device_and_the_nearest_first() -> None:
+    elsewhere = replace(recipe(1024, 128), device="another")
+    other_type = replace(recipe(1024, 64), case=Case({"n": 1024}, {"x": "float16"}))
+    recipes = [elsewhere, other_type, recipe(100, 64), recipe(512, 16), recipe(2000, 16), recipe(9, 32)]
+    found = nearest_winners(CASE, recipes, "gpu")
+    assert [winner["BLOCK"] for winner in found] == [16, 64, 32]
+    assert [winner["BLOCK"] for winner in nearest_winners(CASE, recipes[:3], "gpu")] == [64, 128]
 
 
 def test_a_choice_can_be_pickled() -> None:
