@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autotune.cli.completion import spaces
 from autotune.cli.options import (
     device_option,
     echo,
@@ -34,7 +35,7 @@ COUNTING = "counting what the constraints leave: that may take minutes, and Ctrl
 
 
 @click.command("check")
-@click.argument("space")
+@click.argument("space", shell_complete=spaces)
 @workload_option
 @device_option
 @store_option

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autotune.cli.options import echo, json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 from autotune.cli.references import RECIPE, find_recipes, find_trial, is_trial
 from autotune.cli.silence import said_if_long
 from autotune.errors import InputError, Problem
@@ -23,7 +23,7 @@ MOST = 12
 @click.command("diff")
 @click.argument("one", metavar="A")
 @click.argument("other", metavar="B")
-@click.option("--study", metavar="NAME", help="Then A and B are numbers of trials in this study.")
+@study_option("Then A and B are numbers of trials in this study.")
 @store_option
 @json_option
 def command(one: str, other: str, study: str | None, store: str | None, as_json: bool) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autotune.cli.options import echo, json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 from autotune.cli.references import RECIPE, find_recipes, find_trial, is_trial
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("lineage")
 @click.argument("what", metavar="X")
-@click.option("--study", metavar="NAME", help="Then X is the number of a trial in this study.")
+@study_option("Then X is the number of a trial in this study.")
 @store_option
 @json_option
 def command(what: str, study: str | None, store: str | None, as_json: bool) -> int:

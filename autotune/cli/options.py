@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
+from autotune.cli.completion import studies
 from autotune.errors import InputError, Problem, nearest
 from autotune.paths import expanded
 
@@ -52,8 +53,10 @@ def as_argument(path: str | Path) -> str:
     return shlex.quote(f"./{written}" if written.startswith("-") else written)
 
 
-def study_option(command: Command) -> Command:
-    return click.option("--study", metavar="NAME", help=STUDY_HELP.format("the latest"))(command)
+def study_option(text: str = "") -> Callable[[Command], Command]:
+    """``--study``, with a text of help that says what it is to the verb, where that is not the usual."""
+    text = text or STUDY_HELP.format("the latest")
+    return click.option("--study", metavar="NAME", help=text, shell_complete=studies)
 
 
 def study_argument(default: str = "the latest") -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -68,8 +71,8 @@ def study_argument(default: str = "the latest") -> Callable[[Callable[..., int]]
                 raise InputError(Problem(message, expected="one study at a time"))
             return command(study=study if named is None else named, **others)
 
-        option = click.option("--study", metavar="NAME", help=STUDY_HELP.format(default))(with_study)
-        return click.argument("named", metavar="[STUDY]", required=False)(option)
+        option = study_option(STUDY_HELP.format(default))(with_study)
+        return click.argument("named", metavar="[STUDY]", required=False, shell_complete=studies)(option)
 
     return decorated
 

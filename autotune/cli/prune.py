@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autotune.cli.main import BAD_INPUT, DONE
-from autotune.cli.options import echo, json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 from autotune.cli.silence import said_if_long
 from autotune.errors import InputError, Problem
 
@@ -19,7 +19,7 @@ NOTHING_LOOSE = "nothing can be deleted: something refers to all that the store 
 
 
 @click.command("prune")
-@click.option("--study", metavar="NAME", help="A whole study: NAME, or NAME#ID.")
+@study_option("A whole study: NAME, or NAME#ID.")
 @click.option("--replays", is_flag=True, help="The readings of replays and verifications.")
 @click.option("--yes", is_flag=True, help="Delete it. Without this it is only said.")
 @click.option("--force", is_flag=True, help="Also what something leans on.")

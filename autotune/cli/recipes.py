@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from autotune.cli.main import DONE, NOTHING_SUCCEEDED, Group
-from autotune.cli.options import echo, json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 from autotune.errors import InputError, Location, Problem
 
 if TYPE_CHECKING:
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from autotune.hook.recipes.this_device import Here
 
 FILE = click.Path(path_type=Path, dir_okay=False)
-
-
-def name_option(command: Any) -> Any:
-    return click.option("--study", metavar="NAME", help="Only recipes of this name.")(command)
 
 
 class Listing(Group):
@@ -44,7 +40,7 @@ def command() -> None:
 
 @command.command("list", short_help="List the recipes of files and of the store.")
 @click.option("--recipes", "file", metavar="FILE", type=FILE, help="A file of recipes.")
-@name_option
+@study_option("Only recipes of this name.")
 @store_option
 @json_option
 def listed(file: Path | None, study: str | None, store: str | None, as_json: bool) -> int:
@@ -128,7 +124,7 @@ def _configuration(recipe: Recipe) -> str:
 
 @command.command("export", short_help="Write those of a store to a file to commit.")
 @click.option("--to", "file", metavar="FILE", required=True, type=FILE, help="Where to: recipes.json, say.")
-@name_option
+@study_option("Only recipes of this name.")
 @store_option
 @json_option
 def export(file: Path, study: str | None, store: str | None, as_json: bool) -> int:

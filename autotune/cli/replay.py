@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autotune.cli.main import DOES_NOT_HOLD, DONE, NOTHING_SUCCEEDED
-from autotune.cli.options import echo, json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 from autotune.cli.references import find_trial
 from autotune.cli.silence import said_if_long
 from autotune.report.words.titled import titled, titled_beginning
@@ -25,7 +25,7 @@ MEASURING = "measuring it and the default again, in several processes: Ctrl-C en
 
 @click.command("replay")
 @click.argument("trial", metavar="TRIAL")
-@click.option("--study", metavar="NAME", help="Then TRIAL is the trial's number in this study.")
+@study_option("Then TRIAL is the trial's number in this study.")
 @click.option(
     "--runs",
     type=click.IntRange(2, 100),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from autotune.cli.completion import spaces, strategies
 from autotune.cli.main import DONE, INTERRUPTED, NOTHING_SUCCEEDED
 from autotune.cli.options import (
     Duration,
@@ -41,11 +42,15 @@ CUT_SHORT = "what was measured again is kept, and the same command goes on with 
 
 
 @click.command("search")
-@click.argument("space")
+@click.argument("space", shell_complete=spaces)
 @click.option("--trials", type=click.IntRange(1), help="Trials of the study in all, over all workloads.")
 @click.option("--time", "seconds", type=Duration(), help="Time of searching in all: 90s, 10m, 1h30m.")
 @click.option("--patience", type=click.IntRange(1), help="Stop after so many trials without an improvement.")
-@click.option("--strategy", help="What proposes: auto, bayes, random, grid, evolution, optuna-tpe ...")
+@click.option(
+    "--strategy",
+    help="What proposes: auto, bayes, random, grid, evolution, optuna-tpe ...",
+    shell_complete=strategies,
+)
 @click.option("--seed", type=click.IntRange(0), help="Seed of the strategy.")
 @workload_option
 @click.option("--fresh", is_flag=True, help="Begin a new study instead of going on with the last one.")

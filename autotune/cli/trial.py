@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.options import echo, json_option, print_json, store_option
+from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 from autotune.cli.references import find_trial
 
 MOST_SHOWN = 40
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.command("trial")
 @click.argument("word", metavar="TRIAL")
-@click.option("--study", metavar="NAME", help="Then TRIAL is the trial's number in this study.")
+@study_option("Then TRIAL is the trial's number in this study.")
 @store_option
 @json_option
 def command(word: str, study: str | None, store: str | None, as_json: bool) -> int:

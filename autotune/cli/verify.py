@@ -34,7 +34,7 @@ MOST_CHANGES = 12
     help="Verify the recipes of a file that are of this device.",
 )
 @click.option("--digest", metavar="HEX", help="Of an archive: the digest that it should have.")
-@study_option
+@study_option()
 @store_option
 @json_option
 def command(
