@@ -53,6 +53,8 @@ class Problem:
     """The cap of memory, in bytes: a trial that needs more runs out of it. ``None``: not known beforehand."""
     default_first: bool = True
     """Whether the space's default is a configuration that somebody uses, and so the first to try."""
+    judged: str = ""
+    """The metric by which trials are stopped early, and of which their curves are; empty: the first goal."""
 
     @property
     def goals(self) -> tuple[MetricSpec, ...]:

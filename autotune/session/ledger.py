@@ -90,6 +90,7 @@ class Ledger:
             sources=learned.sources,
             seconds=None if part else spec.budget.time,
             memory=spec.measure.memory,
+            judged=spec.search.early_stopping.metric if spec.search.early_stopping else "",
         )
         self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
         close_dead(store, study.record.id)

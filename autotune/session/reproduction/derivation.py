@@ -179,6 +179,7 @@ def _strategy(store: Store, study: StudyRecord, session: SessionRecord) -> Strat
             sources=recorded_sources(store, session.settings),
             seconds=None if part else budget["time"],
             memory=session.settings["measure"]["memory"],
+            judged=early["metric"] if (early := search.get("early_stopping")) else "",
         )
         return make_strategy(search["strategy"], problem, search["seed"])
     except (KeyError, TypeError) as error:  # of an archive that somebody has made
