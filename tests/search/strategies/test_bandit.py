@@ -134,6 +134,21 @@ class TestStrategiesAsArms:
         bandit.tell([observe(case, configuration) for configuration in strange])
         assert not bandit._window.tries and len(bandit.usable) == 3
 
+    @pytest.mark.parametrize("arms", ["bayes,random", "evolution,random"])
+    def test_each_try_has_a_draw_of_its_own_while_a_bracket_is_paused(self, arms: str) -> None:
+        """Whether the arms hear of paused trials or not."""
+        case = CASES["kernel"]()
+        bandit = Bandit(problem(case, arms=arms))
+        scores = []
+        for _ in range(9):
+            (proposal,) = bandit.ask(1)
+            scores.append(proposal.reason.get("score"))
+            heard = Observation(
+                proposal.configuration, Status.PRUNED, {"time": 2.0}, fraction=0.5, paused=True
+            )
+            bandit.tell([heard])
+        assert len(set(scores)) == 9
+
     def test_all_arms_learn_from_everything_and_share_what_is_taken(self) -> None:
         case = valley()
         bandit = Bandit(problem(case, arms=LIGHT), 0)
