@@ -56,6 +56,8 @@ class Problem:
     """Whether the space's default is a configuration that somebody uses, and so the first to try."""
     first: tuple[Configuration, ...] = ()
     """What is tried next, before the strategy has a say: configurations that somebody thinks good."""
+    judged: str = ""
+    """The metric by which trials are stopped early, and of which their curves are; empty: the first goal."""
 
     @property
     def goals(self) -> tuple[MetricSpec, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,11 @@ def signed(problem: Problem, observations: Sequence[Observation]) -> Floats:
 
 
 def signed_at_full(problem: Problem, observations: Sequence[Observation]) -> AtFull:
-    """:func:`signed`, with by how much it may be off (:func:`~autotune.search.models.fidelity.at_full`)."""
+    """:func:`signed`, with by how much it may be off (:func:`~autotune.search.models.fidelity.at_full`).
+
+    The curve of another metric than the goal does not count: how a trial stood in that says nothing of what
+    it would have come to in this.
+    """
     goal = problem.goals[0] if problem.goals else None
     values = np.array([_value(o, goal.name) if goal else math.nan for o in observations])
     sign = -1.0 if goal and goal.goal == "maximize" else 1.0
@@ -40,7 +44,10 @@ def signed_at_full(problem: Problem, observations: Sequence[Observation]) -> AtF
     # Past a bound it is no result, but as good as any to tell what an early loss has meant in the end.
     bounded = np.array([o.bounded.get(goal.name, math.nan) for o in observations])
     finals = sign * np.where(np.isnan(values), np.clip(bounded, -HUGE, HUGE), values)
-    found = at_full([observations[i] for i in heard], finals[heard], sign)
+    told = [observations[i] for i in heard]
+    if problem.judged not in ("", goal.name):
+        told = [replace(o, curve=()) for o in told]
+    found = at_full(told, finals[heard], sign)
     losses, doubts = np.full(len(values), math.nan), np.zeros(len(values))
     losses[heard], doubts[heard] = np.where(np.isnan(values[heard]), math.nan, found.losses), found.doubts
     return AtFull(losses, doubts)

@@ -93,6 +93,7 @@ class Ledger:
             seconds=None if part else spec.budget.time,
             memory=spec.measure.memory,
             first=first_tries(spec.space, spec.search.first),
+            judged=spec.search.early_stopping.metric if spec.search.early_stopping else "",
         )
         self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
         close_dead(store, study.record.id)

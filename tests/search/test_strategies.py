@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from autotune.errors import InputError
-from autotune.search.contract import Observation, Problem, Strategy
+from autotune.search.contract import Observation, Problem, Proposal, Strategy
 from autotune.search.registry import make_strategy, missing_packages, strategy_class, strategy_names
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import Flag, OrderedValues
 from autotune.space.reading.settings import STRATEGIES
 from autotune.space.space import Space
 from autotune.status import Status
-from tests.search.spaces import CASES, TIME, observe, problem, search
+from tests.search.spaces import CASES, TIME, Case, observe, problem, search
 
 SLOW = {"optuna-gp", "skopt-gp", "skopt-forest"}
 """Strategies that take long for a proposal: they begin to model sooner here, and get fewer tries."""
@@ -199,6 +199,15 @@ class TestEveryStrategy:
             (proposal,) = strategy.ask(1)
             strategy.tell([Observation(proposal.configuration, Status.OK, {"time": values[n % len(values)]})])
 
+    def test_goes_on_after_a_restart_where_trials_were_stopped_early(self, name: str) -> None:
+        given = CASES["continuous"]()
+        whole, resumed = make(name, "continuous", seed=3), make(name, "continuous", seed=3)
+        for number in range(tries(name)):
+            for proposal in whole.ask(1):
+                whole.tell([_trained(given, proposal, number)])
+        resumed.restore(whole.asks, [o.configuration for o in whole.told], whole.told)
+        assert whole.ask(2) == resumed.ask(2)
+
     def test_learns_from_configurations_that_it_never_proposed(self, name: str) -> None:
         given = CASES["kernel"]()
         strategy = make(name, "kernel")
@@ -254,6 +263,23 @@ class TestEveryStrategy:
             (proposal,) = strategy.ask(1)
             assert dict(proposal.configuration) in rows
             strategy.tell([observe(given, proposal)])
+
+
+def _trained(given: Case, proposal: Proposal, number: int) -> Observation:
+    """What comes of a training whose curve bends as it likes: two of three are stopped, at either rung."""
+    final = observe(given, proposal).metrics["time"]
+    curve = tuple((rung / 9, final + (number * 7 + rung) % 4 / rung) for rung in (1, 3))[: 1 + number % 2]
+    if number % 3 == 0:
+        return Observation(proposal.configuration, Status.OK, {"time": final}, curve=curve)
+    fraction, value = curve[-1]
+    return Observation(
+        proposal.configuration,
+        Status.PRUNED,
+        {"time": value},
+        fraction=fraction,
+        curve=curve,
+        reason=proposal.reason,
+    )
 
 
 def _every_other(space: Space, count: int) -> list[dict[str, object]]:

@@ -108,7 +108,8 @@ class SeveralGoals:
 
     def __init__(self, problem: Problem, features: Features, pools: Pools) -> None:
         bounds = tuple(replace(metric, goal=None) for metric in problem.metrics if is_bounded(metric))
-        others = [replace(problem, metrics=(goal, *bounds)) for goal in problem.goals[1:]]
+        judged = problem.judged or problem.goals[0].name
+        others = [replace(problem, metrics=(goal, *bounds), judged=judged) for goal in problem.goals[1:]]
         self._problems = [problem, *others]
         """A goal each; the first has all metrics, and so what there is of bounds."""
         self._histories = [History(one, past_bounds=True) for one in self._problems]

@@ -45,9 +45,9 @@ class Changes:
         self.orders = [
             (knob, columns)
             for knob, columns, may in zip(features.discrete, self.columns, free, strict=True)
-            if may and isinstance(knob, Items) and knob.distinct
+            if may and isinstance(knob, Items) and knob.distinct and len(knob.cells) > 1
         ]
-        """Knobs whose cells change together."""
+        """Knobs whose cells change together: orders of several items, since that of one never changes."""
         alone = [may and not knob.distinct for knob, may in zip(features.discrete, free, strict=True)]
         self.sizes = features.cell_sizes
         self.alone: Mask = np.repeat(np.array(alone, dtype=bool), widths) & (self.sizes > 1)

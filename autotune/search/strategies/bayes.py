@@ -115,10 +115,6 @@ class Bayes(Strategy):
         """How many observations the surrogate was fitted to."""
         self._ambition = Ambition(problem, self.features)
 
-    def ask(self, n: int = 1) -> list[Proposal]:
-        with one_thread():
-            return super().ask(n)
-
     def learn(self, observations: Sequence[Observation]) -> None:
         self._history.learn(observations)
         if self._cost is not None:
@@ -146,21 +142,23 @@ class Bayes(Strategy):
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         targets = self._history.targets()
         for _ in range(n):
-            chosen: Proposal | None
-            taught = self._transfer.opening(self.usable, self.known, self.taken) if self._transfer else None
-            if taught is not None:
-                chosen = Proposal(taught[0], {"strategy": self.name, **taught[1]})
-            elif len(self.taken) < self._at_random():
-                chosen = self._newcomer("initial", rng)
-            elif targets is None:
-                chosen = self._towards_success(rng) or self._newcomer("initial", rng)
-            elif self._several is not None:
-                chosen = self._for_the_front(targets, rng) or self._newcomer("newcomer", rng)
-            else:
-                chosen = self._modelled(targets, rng) or self._newcomer("newcomer", rng)
+            with one_thread():  # not around the ask: a bandit's arms propose without one
+                chosen = self._next(targets, rng)
             if chosen is None:
                 return
             yield chosen
+
+    def _next(self, targets: Targets | None, rng: np.random.Generator) -> Proposal | None:
+        taught = self._transfer.opening(self.usable, self.known, self.taken) if self._transfer else None
+        if taught is not None:
+            return Proposal(taught[0], {"strategy": self.name, **taught[1]})
+        if len(self.taken) < self._at_random():
+            return self._newcomer("initial", rng)
+        if targets is None:
+            return self._towards_success(rng) or self._newcomer("initial", rng)
+        if self._several is not None:
+            return self._for_the_front(targets, rng) or self._newcomer("newcomer", rng)
+        return self._modelled(targets, rng) or self._newcomer("newcomer", rng)
 
     def _at_random(self) -> int:
         """How many tries are made before a model is asked.

@@ -39,16 +39,13 @@ class OptunaCmaEs(Strategy):
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         super().__init__(problem, seed)
         self.axes = Axes(problem.space)
-        self._best: tuple[float, Floats] | None = None
-        self._generation: list[tuple[Floats, float]] = []
+        self._heard: list[Observation] = []
+        """What was learned from: all generations so far, and the beginning of the next."""
         self._optimizer = self._start(self._unit(problem.space.configuration({}))) if self.axes.all else None
 
     def learn(self, observations: Sequence[Observation]) -> None:
-        for observation, loss in zip(observations, signed(self.problem, observations), strict=True):
-            point = self._unit(observation.configuration)
-            if not np.isnan(loss) and (self._best is None or loss < self._best[0]):
-                self._best = (float(loss), point)
-            self._generation.append((point, float(loss)))
+        for observation in observations:  # one by one: a resumed search is told all at once
+            self._heard.append(observation)
             self._evolve()
 
     def propose(self, n: int, rng: np.random.Generator) -> list[Proposal]:
@@ -81,16 +78,17 @@ class OptunaCmaEs(Strategy):
         return project(self.space, wish, rng, taken, known), "projected"
 
     def _evolve(self) -> None:
-        if self._optimizer is None or len(self._generation) < self._optimizer.population_size:
+        """Learn from the latest generation, once it is complete."""
+        if self._optimizer is None or len(self._heard) % (size := self._optimizer.population_size):
             return
-        points = [point for point, _ in self._generation]
-        values = failures_as_worst(np.array([loss for _, loss in self._generation]))
-        failed = np.isnan([loss for _, loss in self._generation])
-        ranks = np.lexsort((values, failed)).argsort()
+        losses = signed(self.problem, self._heard)
+        latest = losses[-size:]
+        points = [self._unit(observation.configuration) for observation in self._heard[-size:]]
+        ranks = np.lexsort((failures_as_worst(latest), np.isnan(latest))).argsort()
         self._optimizer.tell([(point, float(rank)) for point, rank in zip(points, ranks, strict=True)])
-        self._generation.clear()
         if self._optimizer.should_stop():
-            self._optimizer = self._start(self._best[1] if self._best else points[-1])
+            best = None if np.isnan(losses).all() else self._heard[int(np.nanargmin(losses))].configuration
+            self._optimizer = self._start(points[-1] if best is None else self._unit(best))
 
     def _start(self, mean: Floats) -> cmaes.CMAwM:
         return cmaes.CMAwM(

@@ -182,6 +182,7 @@ def _strategy(store: Store, study: StudyRecord, session: SessionRecord) -> Strat
             seconds=None if part else budget["time"],
             memory=session.settings["measure"]["memory"],
             first=first_tries(space, search.get("first", ())),
+            judged=early["metric"] if (early := search.get("early_stopping")) else "",
         )
         return make_strategy(search["strategy"], problem, search["seed"])
     except (KeyError, TypeError) as error:  # of an archive that somebody has made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,14 @@ from scipy.special import ndtri
 
 from autotune.search.acquisition.expected_hypervolume import (
     Front,
+    SeveralGoals,
     log_hypervolume_improvement,
     reference_point,
 )
 from autotune.search.acquisition.pareto import Floats, free_boxes, hypervolume
+from autotune.search.candidates.pool import Pools
 from autotune.search.contract import Observation, Problem, Strategy
+from autotune.search.models.features import Features
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import IntegerRange
@@ -127,6 +131,26 @@ def test_a_resumed_search_proposes_the_same_and_says_why() -> None:
     assert one == other
     assert one.reason["kind"] == "expected hypervolume improvement"
     assert set(one.reason["predicted"]) == {"time", "rate"}  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("judged", ["", "time", "rate"])
+def test_the_curves_of_stopped_trials_teach_the_goal_that_they_are_of(judged: str) -> None:
+    problem, rng = Problem(space(), (TIME, RATE), judged=judged), np.random.default_rng(0)
+    told = []
+    for configuration in problem.space.sample(rng, 12):
+        metrics = measured(configuration)
+        curve = ((1 / 3, 3.0 * metrics[judged or "time"]),)
+        status, fraction = (Status.PRUNED, 1 / 3) if configuration["x"] > 20 else (Status.OK, 1.0)  # type: ignore[operator]
+        told.append(Observation(configuration, status, metrics, fraction=fraction, curve=curve))
+    features = Features(problem.space)
+    with_curves, without = (SeveralGoals(problem, features, Pools(features, 0, 10)) for _ in range(2))
+    with_curves.learn(told)
+    without.learn([replace(o, curve=()) for o in told])
+    alike = [
+        (one.values() == other.values()).all()
+        for one, other in zip(with_curves._histories, without._histories, strict=True)
+    ]
+    assert alike == ([True, False] if judged == "rate" else [False, True])
 
 
 def test_several_in_flight_are_different() -> None:

@@ -12,7 +12,7 @@ from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import MANY, GaussianProcess
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration
-from autotune.space.knobs import Choice, Flag, FloatRange
+from autotune.space.knobs import Choice, Flag, FloatRange, Permutation
 from autotune.space.reading.reader import parse_spec
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
@@ -71,6 +71,13 @@ def test_what_does_not_change_keeps_its_value_to_the_last_bit() -> None:
     made = [c for row in range(MUTANTS) if (c := mutants(centre)[row]) is not None]
     assert sum(c["rate"] == 0.003 for c in made) > MUTANTS / 2
     assert sum(c["momentum"] == 0.7 for c in made) > MUTANTS / 2
+
+
+def test_an_order_of_one_item_never_changes() -> None:
+    space = Space([Permutation("order", ("i",)), Flag("a"), Flag("b")])
+    found = Mutants.of(Changes(Features(space)), [space.default()], 0.1, np.random.default_rng(0))
+    made = [c for row in range(len(found)) if (c := found[row]) is not None]
+    assert len(made) == MUTANTS and {c["order"] for c in made} == {("i",)} and len(set(made)) == 4
 
 
 def flags(count: int) -> Space:

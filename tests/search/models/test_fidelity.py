@@ -18,6 +18,7 @@ from autotune.search.models.history import History
 from autotune.search.strategies.bayes import Bayes
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
+from autotune.space.spec import MetricSpec
 from autotune.status import Status
 
 SPEC = parse_spec(
@@ -190,6 +191,24 @@ def test_what_is_maximised_is_turned_round() -> None:
     accuracies = [told(0, [0.6], 0.9), told(1, [0.5])]
     found = at_full(accuracies, np.array([-0.9, math.nan]), sign=-1.0)
     assert found.losses == pytest.approx([-0.9, -0.8])
+
+
+def test_the_curve_of_another_metric_says_nothing_of_the_goal() -> None:
+    """Judged by their loss: who stands badly by that is not among the good by accuracy."""
+    goals = (MetricSpec("accuracy", "maximize"), MetricSpec("loss", "minimize"))
+    judged = Problem(SPEC.space, goals, judged="loss")
+    complete = [
+        Observation(
+            Configuration({"x": x}), Status.OK, {"accuracy": 0.9 - x / 100}, curve=((1 / 3, 1.0 + x),)
+        )
+        for x in range(4)
+    ]
+    stopped = Observation(
+        Configuration({"x": 9}), Status.PRUNED, {"accuracy": 0.1}, fraction=1 / 3, curve=((1 / 3, 9.0),)
+    )
+    found = signed_at_full(judged, [*complete, stopped])
+    assert found.losses == pytest.approx([-0.9, -0.89, -0.88, -0.87, -0.1])
+    assert found.doubts[-1] > 0.0 == found.doubts[0]
 
 
 VALUES = st.floats(0, 100)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from autotune.errors import InputError
 from autotune.search.contract import Observation, Problem, Proposal
+from autotune.search.models.gaussian_process import GaussianProcess
 from autotune.search.strategies.bandit import Bandit, Window, credit
 from autotune.search.strategies.regions import regions
 from autotune.space.knobs import (
@@ -73,6 +76,24 @@ class TestCredit:
 
 
 class TestStrategiesAsArms:
+    @pytest.mark.parametrize("options", [{"arms": "bayes,random"}, {"arms": "regions", "inside": "bayes"}])
+    def test_a_model_in_an_arm_keeps_to_one_thread(
+        self, options: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Other cores may be measured on while it thinks."""
+        threads: set[int] = set()
+        fit = GaussianProcess.fit
+
+        def watched(self: GaussianProcess, *args: Any, **named: Any) -> None:
+            threads.update(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+            fit(self, *args, **named)
+
+        monkeypatch.setattr(GaussianProcess, "fit", watched)
+        case = CASES["kernel"]()
+        with threadpool_limits(2, user_api="blas"):
+            play(Bandit(problem(case, **options)), case, 12)
+        assert threads == {1}
+
     def test_gives_more_tries_to_the_arm_that_pays(self) -> None:
         arms: Counter[object] = Counter()
         for seed in range(3):
@@ -112,6 +133,21 @@ class TestStrategiesAsArms:
         strange = case.space.sample(np.random.default_rng(0), 3)
         bandit.tell([observe(case, configuration) for configuration in strange])
         assert not bandit._window.tries and len(bandit.usable) == 3
+
+    @pytest.mark.parametrize("arms", ["bayes,random", "evolution,random"])
+    def test_each_try_has_a_draw_of_its_own_while_a_bracket_is_paused(self, arms: str) -> None:
+        """Whether the arms hear of paused trials or not."""
+        case = CASES["kernel"]()
+        bandit = Bandit(problem(case, arms=arms))
+        scores = []
+        for _ in range(9):
+            (proposal,) = bandit.ask(1)
+            scores.append(proposal.reason.get("score"))
+            heard = Observation(
+                proposal.configuration, Status.PRUNED, {"time": 2.0}, fraction=0.5, paused=True
+            )
+            bandit.tell([heard])
+        assert len(set(scores)) == 9
 
     def test_all_arms_learn_from_everything_and_share_what_is_taken(self) -> None:
         case = valley()

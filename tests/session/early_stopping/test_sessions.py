@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,11 @@ import pytest
 
 import autotune
 from autotune.measure.reports import Reporter
+from autotune.provenance.environment import capture
+from autotune.session.asktell import AskTell
 from autotune.session.observing import observe_record
 from autotune.session.reproduction.derivation import derive
+from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
@@ -104,6 +108,28 @@ def test_what_bayes_proposes_follows_from_what_trials_came_to_and_took(tmp_path:
         found = derive(store, store.study())
     assert found.departure is None
     assert found.compared == 13
+
+
+def test_of_several_goals_the_strategy_knows_which_one_trials_are_judged_by(tmp_path: Path) -> None:
+    def both(x: int, y: int, report: Reporter) -> None:
+        for step in range(1, (report.steps or 0) + 1):
+            report(step, accuracy=0.9 - (x - 3) ** 2 / 90 - 1 / step, loss=1.0 + (y - 2) ** 2 + 1 / step)
+
+    given = spec(tmp_path, "asha", strategy="bayes")
+    early = given.search.early_stopping
+    assert early is not None
+    given = replace(
+        given,
+        metrics=(MetricSpec("accuracy", "maximize"), *given.metrics),
+        search=replace(given.search, early_stopping=replace(early, metric="loss")),
+    )
+    result = autotune.search(given, store=tmp_path / "study.db", objective=both, trials=15)
+    assert result.statuses["pruned"] >= 5
+    with Store.open(tmp_path / "study.db") as store:
+        found = derive(store, store.study())
+        assert (found.departure, found.compared) == (None, 15)
+        with closing(AskTell(given, store, capture())) as session:
+            assert session._ledger.strategy.problem.judged == "loss"
 
 
 def test_another_whole_resource_is_another_study(tmp_path: Path) -> None:
