@@ -115,9 +115,11 @@ def _largest_error(answer: Tensor, reference: Tensor) -> float:
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """In a type that numpy has and nothing is lost in."""
+    """In a type that numpy has and nothing is lost in; flags as bytes: any but 0 is true, poison too."""
     import torch
 
+    if tensor.dtype is torch.bool:
+        return tensor.view(torch.uint8)
     if tensor.is_complex():
         return tensor.to(torch.complex128)
     return tensor.to(torch.float64) if tensor.is_floating_point() else tensor

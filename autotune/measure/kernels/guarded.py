@@ -94,6 +94,7 @@ def scaled_error(name: str, answer: Array, reference: Array, tolerance: float) -
     """
     if answer.shape != reference.shape:
         raise WrongAnswer(f"{name} has shape {answer.shape}, its reference {reference.shape}")
+    answer, reference = _by_bytes(answer), _by_bytes(reference)
     kinds = answer.dtype.kind + reference.dtype.kind
     exact = not set(kinds) & set("fc")
     if exact:
@@ -113,6 +114,11 @@ def scaled_error(name: str, answer: Array, reference: Array, tolerance: float) -
     if not worst <= tolerance:
         raise WrongAnswer(_first_bad(name, answer, reference, errors, tolerance, exact))
     return worst
+
+
+def _by_bytes(array: Array) -> Array:
+    """Flags as the bytes that they are: any but 0 is true to NumPy, poison too."""
+    return array.view(np.uint8) if array.dtype == np.bool_ else array
 
 
 def _first_bad(

@@ -91,6 +91,17 @@ def test_integers_agree_or_are_wrong() -> None:
         tensor_error("kept", wrong, right, 0.0)
 
 
+def test_a_flag_that_is_never_written_is_wrong_whatever_it_should_be() -> None:
+    for right in (True, False):
+        guarded = GuardedTensor((3,), torch.bool, "cpu")
+        guarded.poison()
+        guarded.tensor[:2] = right
+        reference = torch.full((3,), right)
+        assert tensor_error("keep", reference.clone(), reference, 0.0) == 0
+        with pytest.raises(WrongAnswer, match=rf"keep\[2\] is 203 instead of {right:d}"):
+            tensor_error("keep", guarded.tensor, reference, 0.0)
+
+
 def test_a_changed_bit_of_an_input_is_noticed_even_where_it_is_nan() -> None:
     before = torch.tensor([1.0, float("nan")])
     unchanged({"x": before}, {"x": before.clone()})

@@ -76,6 +76,17 @@ def test_an_element_that_is_never_written_is_noticed(kind: type[Kernel]) -> None
         check(forgetful, kind)
 
 
+def test_a_flag_that_is_never_written_is_wrong_whatever_it_should_be() -> None:
+    for right in (True, False):
+        guarded = GuardedArray((3,), np.bool_)
+        guarded.poison()
+        guarded.array[:2] = right
+        reference = np.full(3, right)
+        assert scaled_error("keep", reference.copy(), reference, 0.0) == 0
+        with pytest.raises(WrongAnswer, match=rf"keep\[2\] is 203 instead of {right:d}"):
+            scaled_error("keep", guarded.array, reference, 0.0)
+
+
 @pytest.mark.parametrize(
     ("offset", "side"), [(-1, "before"), (80, "behind"), (-4000, "before"), (4000, "behind")]
 )
