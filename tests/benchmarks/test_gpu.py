@@ -268,6 +268,21 @@ def test_whether_two_searches_agree(found: tuple[float, float, float] | None, ho
     assert gpu_report.agree(found) is holds
 
 
+@pytest.mark.parametrize(
+    ("found", "holds"),
+    [
+        ((1.2, 0.99, 1.5), None),
+        ((1.2, 1.01, 1.5), True),
+        ((0.995, 0.98, 1.01), True),
+        ((0.98, 0.97, 0.99), False),
+        ((0.7, 0.4, 1.1), None),
+        (None, None),
+    ],
+)
+def test_whether_it_is_not_slower(found: tuple[float, float, float] | None, holds: bool | None) -> None:
+    assert gpu_report.not_slower(found) is holds
+
+
 def test_a_peer_that_gave_up_decides_nothing() -> None:
     found = comparison()
     del found["race"]["entrants"][gpu_gemm.TRITON]
