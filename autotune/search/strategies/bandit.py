@@ -125,7 +125,7 @@ class Bandit(Strategy):
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         for _ in range(n):
-            draws = self._draws(len(self._seen) + len(self.pending))
+            draws = self._draws(len(self.taken))
             for number in np.argsort(-draws, kind="stable").tolist():
                 arm = self.arms[number]
                 arm.strategy.asks = self.asks

@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from autotune.measure.gpu.tensors import ALIGNMENT, GUARD_BYTES, GuardedTensor, tensor_error, unchanged
+from autotune.measure.gpu.tensors import (
+    ALIGNMENT,
+    GUARD_BYTES,
+    GuardedTensor,
+    fenced,
+    tensor_error,
+    unchanged,
+)
 from autotune.measure.kernels.guarded import scaled_error
 from autotune.measure.objective import WrongAnswer
 
@@ -55,6 +62,17 @@ def test_a_single_byte_outside_is_noticed(offset: int) -> None:
     side = "before" if offset < 0 else "behind"
     with pytest.raises(WrongAnswer, match=f"byte {abs(offset) if offset < 0 else offset - 14} {side} out"):
         guarded.verify("out")
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_around_an_input_is_no_number_in_every_format(name: str) -> None:
+    values = torch.arange(15).reshape(3, 5).to(getattr(torch, name))
+    inside = fenced(values)
+    assert bool((inside == values).all()) and inside.data_ptr() % 16 == 0
+    around = inside.as_strided((17,), (1,), inside.storage_offset() - 1)[[0, 16]]
+    if values.dtype.is_floating_point:
+        assert bool(around.to(torch.float64).isnan().all())
+    assert fenced(values.t()).data_ptr() == values.data_ptr(), "not in one piece"
 
 
 def test_an_empty_output_has_nothing_to_write() -> None:
