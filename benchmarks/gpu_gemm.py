@@ -195,7 +195,8 @@ def race(
     """The finale of the search of the whole space, with guests; its verdict is the study's.
 
     What was read is among the findings where it was ended early, too. Where two searches are among them, the
-    best of either have a duel behind it.
+    best of either have a duel behind it. The winner and the default are not read in fresh processes besides:
+    no claim is about these two, and each process loads PyTorch, which would take the time of other parts.
     """
     twice = any(label.startswith(SECOND) for label in guests)
     if twice and not bench.dry:
@@ -212,7 +213,7 @@ def race(
         executor = WorkerExecutor(spec, facts())
         try:
             try:
-                defend(spec, executor, ledger, Progress(), "race", guests)
+                defend(spec, executor, ledger, Progress(), "race", guests, confirms=False)
             finally:
                 found["race"] = standings(store, ledger, guests)
             pair = rivals(entrants_of(found))

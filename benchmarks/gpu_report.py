@@ -14,6 +14,8 @@ BUSY = 0.8
 """The part of a search in which the device is to be measuring."""
 AGREE = 0.01
 """Two searches from different seeds are to end so near to each other."""
+WIDEST = 4 * AGREE
+"""Of an interval about a ratio, that it still tells anything of a claim which it does not decide."""
 THIRD = 1 / 3
 """Of triton.autotune's time, what a search of the same list may take."""
 
@@ -66,7 +68,7 @@ def claims(gemms: Mapping[str, Document], tuned: Mapping[str, Document]) -> list
                 "not slower than triton.autotune over the same list",
                 name,
                 "the same configuration" if own == peer and own else ratio_text(same),
-                None if same is None else same[2] >= 1,
+                not_slower(same),
             )
         )
         lines.append(_third(name, found))
@@ -122,6 +124,16 @@ def _agreement(name: str, found: Document) -> str:
     return _claim("two searches end within 1 % of each other", name, text, agree(both))
 
 
+def not_slower(found: tuple[float, float, float] | None) -> bool | None:
+    """Whether a ratio of speeds is not below 1; ``None`` where its interval is too wide to tell."""
+    if found is None:
+        return None
+    _, low, high = found
+    if high < 1:
+        return False
+    return None if low < 1 and high - low > WIDEST else True
+
+
 def agree(found: tuple[float, float, float] | None) -> bool | None:
     """Whether a ratio is 1 within 1 %; ``None`` where its interval is too wide to tell."""
     if found is None:
@@ -129,7 +141,7 @@ def agree(found: tuple[float, float, float] | None) -> bool | None:
     estimate, low, high = found
     if low > 1 + AGREE or high < 1 - AGREE:
         return False
-    if high - low > 4 * AGREE:
+    if high - low > WIDEST:
         return None
     return abs(estimate - 1) <= AGREE
 

@@ -28,7 +28,7 @@ from autotune.measure.kernels.compiled_c import (
     c_function,
     compile_c,
 )
-from autotune.measure.kernels.guarded import aligned
+from autotune.measure.kernels.guarded import GuardedArray
 from autotune.measure.objective import Baseline, Context, Infeasible
 from autotune.space.configuration import Configuration
 
@@ -106,9 +106,13 @@ class Index(CompiledC):
         look_up = c_function(prepared, "look_up", (c_void_p,) * 4 + (c_int,) * 2)
 
         def set_up(keys: np.ndarray) -> LookUp:
-            memory = aligned(np.zeros(size(len(keys)), np.uint8))
-            build(keys, memory, len(keys))
-            return lambda queries, places: look_up(keys, memory, queries, places, len(keys), len(queries))
+            index = GuardedArray((size(len(keys)),), np.uint8)
+            index.poison()
+            build(keys, index.array, len(keys))
+            index.verify("the index, which is of as many bytes as index_bytes() says")
+            return lambda queries, places: look_up(
+                keys, index.array, queries, places, len(keys), len(queries)
+            )
 
         return Searcher(set_up, size)
 

@@ -56,9 +56,6 @@ FLOATS: Mapping[str, torch.dtype] = {
 PRECISIONS = ("tf32", "ieee")
 """How factors of float32 products may be rounded."""
 
-FENCE_BYTES = 64 * 1024
-"""NaN before and behind each input: a kernel that reads past its end computes NaN."""
-
 SOME_MULTIPROCESSORS = 4
 """Where there is no GPU to count them on: few, so that each program has several pieces of work."""
 
@@ -158,11 +155,10 @@ class TritonObjective(DeviceObjective):
     # -- inputs ------------------------------------------------------------------------------
 
     def make_inputs(self, rng: np.random.Generator) -> Tensors:
-        """Fresh random inputs, each between bands of NaN."""
-        made = {}
-        for name, (shape, dtype) in self.inputs().items():
-            made[name] = fenced(self.random(name, shape, rng).to(dtype))
-        return made
+        """Fresh random inputs."""
+        return {
+            name: self.random(name, shape, rng).to(dtype) for name, (shape, dtype) in self.inputs().items()
+        }
 
     def random(self, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> torch.Tensor:
         """Values of the input ``name`` in float32; default: standard normal."""
@@ -292,12 +288,3 @@ def with_scratch(start: Callable[..., Any], size: int, device: torch.device) -> 
 def float_type(context: Context) -> torch.dtype:
     """The workload's ``dtype``, default ``float32``."""
     return FLOATS[context.choice("dtype", FLOATS, default="float32")]
-
-
-def fenced(values: torch.Tensor) -> torch.Tensor:
-    """The same values in contiguous memory with bands of NaN before and behind them."""
-    band = FENCE_BYTES // values.element_size()
-    memory = torch.full((values.numel() + 2 * band,), float("nan"), device=values.device).to(values.dtype)
-    inside = memory[band : band + values.numel()].view(values.shape)
-    inside.copy_(values)
-    return inside

@@ -21,6 +21,7 @@ from autotune.provenance.device import device_facts, query_gpus
 from autotune.provenance.environment import capture
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import PythonObjective
+from autotune.store.store import Store
 from benchmarks import (
     gpu,
     gpu_duel,
@@ -34,7 +35,7 @@ from benchmarks import (
     gpu_report,
 )
 from benchmarks.gpu_plan import Done, Findings
-from benchmarks.gpu_search import SPACES, Bench, seconds_text
+from benchmarks.gpu_search import SPACES, Bench, search, seconds_text
 
 no_gpu = pytest.mark.skipif(bool(query_gpus()), reason="there is a GPU here")
 
@@ -115,6 +116,33 @@ def test_what_the_smoke_check_took_says_how_long_the_list_may_be() -> None:
     assert known.row(square) == 1.5 and known.row(ragged) == 1.5 * gpu_gemm.RAGGED
     known.learn_list(ragged, 27.0, 10)
     assert known.row(ragged) == pytest.approx(2.7)
+
+
+DOUBLE = """
+from autotune import Objective
+
+class Double(Objective):
+    def measure(self, loaded, rng):
+        return loaded["x"] * rng.uniform(1.0, 1.001)
+"""
+
+
+def test_a_race_reads_everybody_in_one_process_each(tmp_path: Path) -> None:
+    (tmp_path / "double.py").write_text(DOUBLE)
+    file = tmp_path / "double.yaml"
+    file.write_text(
+        "autotune: 1\nname: double\nobjective: double.py:Double\nmetrics: {time: {goal: minimize, unit: s}}\n"
+        "knobs: {x: {values: [1, 2], default: 2}}\nmeasure: {finalists: 1}\n"
+    )
+    found, spec = Findings(), read_spec(file)
+    bench = Bench(capture(None), str(tmp_path / "study.db"), dry=True)
+    gpu_gemm.race(bench, spec, search(bench, spec), {}, 1.0, found)
+    assert gpu_gemm.entrants_of(found)[found["race"]["winner"]]["configuration"] == {"x": 1}
+    with Store.open(bench.store) as store:
+        [study] = store.studies()
+        contexts = [r.context for t in store.trials(study.id) for r in store.readings(t.id)]
+    assert any("round" in context for context in contexts)
+    assert not any("process" in context for context in contexts), "its minutes are for the rounds"
 
 
 # -- the page ----------------------------------------------------------------------------------
@@ -238,6 +266,21 @@ def test_two_searches_agree_or_not_by_their_duel_where_there_was_one() -> None:
 )
 def test_whether_two_searches_agree(found: tuple[float, float, float] | None, holds: bool | None) -> None:
     assert gpu_report.agree(found) is holds
+
+
+@pytest.mark.parametrize(
+    ("found", "holds"),
+    [
+        ((1.2, 0.99, 1.5), None),
+        ((1.2, 1.01, 1.5), True),
+        ((0.995, 0.98, 1.01), True),
+        ((0.98, 0.97, 0.99), False),
+        ((0.7, 0.4, 1.1), None),
+        (None, None),
+    ],
+)
+def test_whether_it_is_not_slower(found: tuple[float, float, float] | None, holds: bool | None) -> None:
+    assert gpu_report.not_slower(found) is holds
 
 
 def test_a_peer_that_gave_up_decides_nothing() -> None:

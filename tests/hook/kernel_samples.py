@@ -32,3 +32,12 @@ def faulty(x, out, n, stride, BLOCK: tl.constexpr, FAULT: tl.constexpr):  # noqa
         tl.store(out + at * stride, 2.01 * value, mask=inside)
     else:
         tl.store(out + at * stride, 2 * value, mask=inside)
+
+
+@triton.jit
+def strided_add(x, y, y_stride, out, n, BLOCK: tl.constexpr):  # noqa: N803
+    """``out = x + y``, where the elements of ``y`` are ``y_stride`` apart: none, where it was expanded."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    value = tl.load(x + at, mask=inside) + tl.load(y + at * y_stride, mask=inside)
+    tl.store(out + at, value, mask=inside)

@@ -172,6 +172,14 @@ def test_where_nothing_seems_to_be_written_it_must_be_said(process: ProcessPoolE
     assert "written=[...]" in run(process, kernel_child.unwritten)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float8_e5m2", "int8", "uint16", "uint32"])
+@pytest.mark.parametrize("expanded", [False, True])
+def test_tensors_of_any_type_and_expanded_ones_can_be_tuned_with(
+    process: ProcessPoolExecutor, dtype: str, expanded: bool
+) -> None:
+    assert run(process, kernel_child.overwritten, dtype, expanded) == ["out"]
+
+
 @pytest.mark.parametrize("offset", [0, 1, 3])
 def test_copies_have_the_layout_of_their_originals(process: ProcessPoolExecutor, offset: int) -> None:
     assert run(process, kernel_child.copied, offset)

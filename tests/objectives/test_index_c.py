@@ -111,6 +111,11 @@ FAULTS = {
         "smaller(block[g] * WIDTH, in->n - WIDTH)",
         "block[g] * WIDTH % (in->n - WIDTH + 1)",
     ),
+    "an index that is said to take less than it does": (
+        TREE,
+        "return blocks * WIDTH * sizeof(key)",
+        "return blocks * WIDTH * sizeof(key) - 8",
+    ),
     "last queries that are left out": (TREE, "if (i < count)", "if (0)"),
 }
 

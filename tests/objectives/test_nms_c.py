@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from autotune.measure.objective import WrongAnswer
 from tests.objectives.ready import Ready, ready
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="nms-c is compiled by gcc")
@@ -45,6 +47,22 @@ def test_its_boxes_can_be_compared_exactly_in_float32(space: Ready) -> None:
     sides = boxes[:, 2:] - boxes[:, :2]
     assert (boxes == boxes.astype(int)).all() and (boxes >= -26).all() and (sides > 0).all()
     assert 2 * sides.prod(axis=1).max() * 64 < 2**24
+
+
+@pytest.mark.parametrize("knobs", [{}, {"divide": False}, {"vector": 4, "columns": True}])
+def test_to_suppress_at_the_very_limit_is_always_wrong(
+    space: Ready, knobs: dict[str, object], tmp_path: Path
+) -> None:
+    objective = space.objective(boxes=300)
+    text = objective.source.read_text()
+    assert (text.count("> p->limit"), text.count("> either")) == (3, 1)
+    source = tmp_path / objective.source.name
+    source.write_text(text.replace("> p->limit", ">= p->limit").replace("> either", ">= either"))
+    changed = type("Changed", (type(objective),), {"source": source})(objective.context)
+    loaded = changed.load(changed.prepare(space.configuration(**knobs)))
+    for seed in range(10):
+        with pytest.raises(WrongAnswer, match=r"keep\[\d+\] is 0 instead of 1"):
+            objective.check(loaded, np.random.default_rng(seed))
 
 
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -64,7 +64,7 @@ class CallObjective(DeviceObjective):
         names = {name for name in after if _differ(before[name], after[name])} | set(self.written)
         overwritten = set(self.written)
         for name in after:
-            if name not in overwritten and after[name].is_floating_point() and after[name].numel() > 1:
+            if name not in overwritten and _may_hold_another(after[name]):
                 shifted = _shifted(before[name])
                 held = self._run(default, {name: shifted})[name]
                 if _differ(shifted, before[name]) and not _differ(held, after[name]):
@@ -138,6 +138,13 @@ def launch_options(configuration: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in configuration.items() if name != "maxnreg" or value}
 
 
+def _may_hold_another(tensor: Tensor) -> bool:
+    """Whether it is of floats that can be shifted: of an expanded tensor several are one in memory."""
+    steps = zip(tensor.shape, tensor.stride(), strict=True)
+    expanded = any(length > 1 and not step for length, step in steps)
+    return bool(tensor.is_floating_point() and tensor.numel() > 1 and not expanded)
+
+
 def _shifted(tensor: Tensor) -> Tensor:
     """The same values, each one place on: what a kernel reads stays as plausible as it was."""
     return tensor.reshape(-1).roll(1).reshape(tensor.shape)
@@ -153,7 +160,7 @@ def _other_than(answer: Tensor) -> Tensor:
     if answer.dtype is torch.bool:
         return ~answer
     if not (answer.is_floating_point() or answer.is_complex()):
-        return answer + 1
+        return (answer.to(torch.int64) + 1).to(answer.dtype)  # for most unsigned types PyTorch cannot add
     wide = answer.abs().to(torch.float64)
     finite = wide[torch.isfinite(wide)]
     largest = 2.0 * float(finite.max()) + 1.0 if finite.numel() else 1.0

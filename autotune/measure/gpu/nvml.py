@@ -12,7 +12,7 @@ from autotune.measure.gpu.conditions import Conditions
 
 
 class Nvml:
-    """What NVML says of one device. Close it in the end."""
+    """What NVML says of one device. The library stays open: a process that measures asks until it ends."""
 
     def __init__(self, library: Any, handle: Any) -> None:
         self._library = library
@@ -55,9 +55,6 @@ class Nvml:
         """Per cent of the last sample period (up to a second) in which some kernel ran."""
         rates = self._ask("nvmlDeviceGetUtilizationRates")
         return None if rates is None else int(rates.gpu)
-
-    def close(self) -> None:
-        self._library.nvmlShutdown()
 
     def _ask(self, question: str, *arguments: Any) -> Any:
         function = getattr(self._library, question, None)

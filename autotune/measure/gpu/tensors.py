@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from autotune.measure.kernels.guarded import GUARD_BYTE, POISON_BYTE, scaled_error
+from autotune.measure.kernels.guarded import FENCE_BYTE, GUARD_BYTE, POISON_BYTE, scaled_error
 from autotune.measure.objective import WrongAnswer
 
 Tensor = Any
@@ -20,7 +20,10 @@ GUARD_BYTES = 256 * 1024
 ALIGNMENT = 256
 """Of the first element, in bytes, as vector loads and CUDA's own allocations have it."""
 
-NAN_BYTE = 0xFF
+FENCE_BYTES = 64 * 1024
+"""Before and behind each input of a check: a multiple of every alignment."""
+
+NAN_BYTE = FENCE_BYTE
 """A floating-point number all of whose bytes are 0xFF is NaN in every format, of eight bits as well."""
 
 
@@ -64,6 +67,22 @@ class GuardedTensor:
                 places = changed.nonzero()
                 first = GUARD_BYTES - int(places[-1]) if side == "before" else int(places[0]) + 1
                 raise WrongAnswer(f"writes outside its buffer: byte {first} {side} {name} was changed")
+
+
+def fenced(tensor: Tensor) -> Tensor:
+    """The same contents between bands of NaN; what is not contiguous stays as it is.
+
+    As :func:`autotune.measure.kernels.guarded.fenced`.
+    """
+    import torch
+
+    if not tensor.is_contiguous():
+        return tensor
+    size = tensor.numel() * tensor.element_size()
+    memory = torch.full((size + 2 * FENCE_BYTES,), FENCE_BYTE, dtype=torch.uint8, device=tensor.device)
+    inside = memory[FENCE_BYTES : FENCE_BYTES + size].view(tensor.dtype).view(tensor.shape)
+    inside.copy_(tensor)
+    return inside
 
 
 def copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -115,9 +134,11 @@ def _largest_error(answer: Tensor, reference: Tensor) -> float:
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """In a type that numpy has and nothing is lost in."""
+    """In a type that numpy has and nothing is lost in; flags as bytes: any but 0 is true, poison too."""
     import torch
 
+    if tensor.dtype is torch.bool:
+        return tensor.view(torch.uint8)
     if tensor.is_complex():
         return tensor.to(torch.complex128)
     return tensor.to(torch.float64) if tensor.is_floating_point() else tensor

@@ -14,6 +14,7 @@ from autotune.measure.kernels.guarded import (
     Array,
     GuardedArray,
     aligned,
+    fenced,
     fingerprint,
     scaled_error,
     unchanged,
@@ -56,7 +57,7 @@ class ArrayObjective(KernelObjective):
         return loaded
 
     def _check(self, loaded: Any, rng: np.random.Generator) -> float:
-        inputs = self.make_inputs(rng)
+        inputs = {name: fenced(array) for name, array in self.make_inputs(rng).items()}
         expected = self.reference({name: array.copy() for name, array in inputs.items()})
         before = {name: fingerprint(array) for name, array in inputs.items()}
         guarded = {name: GuardedArray(shape, dtype) for name, (shape, dtype) in self.outputs().items()}

@@ -20,6 +20,7 @@ from autotune.measure.gpu.tensors import (
     GuardedTensor,
     Tensor,
     copies,
+    fenced,
     tensor_bytes,
     tensor_error,
     unchanged,
@@ -168,7 +169,7 @@ class DeviceObjective(KernelObjective):
         return other
 
     def _check(self, loaded: Any, rng: np.random.Generator) -> float:
-        inputs = self.make_inputs(rng)
+        inputs = {name: fenced(tensor) for name, tensor in self.make_inputs(rng).items()}
         expected = self.reference(copies(inputs))
         once = partial(self._check_once, inputs, copies(inputs), expected, self._guarded())
         error = max(once(loaded) for _ in range(CHECKS if self.device.type == "cuda" else 1))

@@ -22,6 +22,22 @@ GUARD_BYTE = 0xA5
 POISON_BYTE = 0xCB
 """What the guard bands, and an output before the call, are filled with: two that hardly anybody writes."""
 
+FENCE_BYTE = 0xFF
+"""What the bands of an input are filled with: as a number of any floating-point format it is NaN."""
+
+
+def fenced(array: Array) -> Array:
+    """The same contents between bands of NaN; what is no plain array in C order stays as it is.
+
+    A kernel that reads past the end of an input then computes NaN, where by chance it would find zeros there.
+    """
+    if not _is_plain(array):
+        return array
+    copy = GuardedArray(array.shape, array.dtype)
+    copy.fence()
+    copy.array[...] = array
+    return copy.array
+
 
 def aligned(array: Array) -> Array:
     """The same contents at an aligned address; what is empty or no plain array in C order stays as it is.
@@ -30,16 +46,19 @@ def aligned(array: Array) -> Array:
     second one then crosses a line of the cache: a matrix product that does not pack took half as long again
     in one process as in the next.
     """
-    plain = isinstance(array, np.ndarray) and array.flags.c_contiguous and not array.dtype.hasobject
-    if not plain or not array.size or array.ctypes.data % ALIGNMENT == 0:
+    if not _is_plain(array) or not array.size or array.ctypes.data % ALIGNMENT == 0:
         return array
     copy = GuardedArray(array.shape, array.dtype).array
     copy[...] = array
     return copy
 
 
+def _is_plain(array: Array) -> bool:
+    return isinstance(array, np.ndarray) and array.flags.c_contiguous and not array.dtype.hasobject
+
+
 class GuardedArray:
-    """An output array that notices writes outside itself.
+    """An output array that notices writes outside itself, or an input that shows reads outside itself.
 
     ``array`` has the shape and type asked for, contiguous and aligned; a guard band ends right before
     its first and begins right behind its last byte.
@@ -63,8 +82,13 @@ class GuardedArray:
         else:
             self.array.reshape(-1).view(np.uint8)[:] = POISON_BYTE
 
+    def fence(self) -> None:
+        """Fill the guards with NaN."""
+        self._before[:] = FENCE_BYTE
+        self._behind[:] = FENCE_BYTE
+
     def verify(self, name: str) -> None:
-        """Raise :class:`WrongAnswer` where a guard was written to."""
+        """Raise :class:`WrongAnswer` where a guard of what was poisoned was written to."""
         for band, side in ((self._before, "before"), (self._behind, "behind")):
             touched = np.flatnonzero(band != GUARD_BYTE)
             if touched.size:
@@ -94,6 +118,7 @@ def scaled_error(name: str, answer: Array, reference: Array, tolerance: float) -
     """
     if answer.shape != reference.shape:
         raise WrongAnswer(f"{name} has shape {answer.shape}, its reference {reference.shape}")
+    answer, reference = _by_bytes(answer), _by_bytes(reference)
     kinds = answer.dtype.kind + reference.dtype.kind
     exact = not set(kinds) & set("fc")
     if exact:
@@ -113,6 +138,11 @@ def scaled_error(name: str, answer: Array, reference: Array, tolerance: float) -
     if not worst <= tolerance:
         raise WrongAnswer(_first_bad(name, answer, reference, errors, tolerance, exact))
     return worst
+
+
+def _by_bytes(array: Array) -> Array:
+    """Flags as the bytes that they are: any but 0 is true to NumPy, poison too."""
+    return array.view(np.uint8) if array.dtype == np.bool_ else array
 
 
 def _first_bad(

@@ -30,11 +30,12 @@ TOLERANCES: Mapping[str, float] = {
 class KernelObjective(Objective):
     """Says how inputs are made, what outputs there are, what is right and how the kernel is called.
 
-    A check runs the kernel on fresh inputs with poisoned outputs between guard bands: it is ``wrong``
-    where it writes outside an output, changes an input, leaves an element unwritten, or errs by more
-    than ``tolerance``. It does the same for what :meth:`vary` gives; where that is nothing, the kernel runs
-    on other inputs first, so that no answer which it kept passes for the one that is checked. ``error`` is
-    the largest error of any output over the largest magnitude of its reference.
+    A check runs the kernel on fresh inputs between bands of NaN, with poisoned outputs between guard bands:
+    it is ``wrong`` where it writes outside an output, changes an input, makes use of what lies outside one,
+    leaves an element unwritten, or errs by more than ``tolerance``. It does the same for what :meth:`vary`
+    gives; where that is nothing, the kernel runs on other inputs first, so that no answer which it kept
+    passes for the one that is checked. ``error`` is the largest error of any output over the largest
+    magnitude of its reference.
     """
 
     tolerance: ClassVar[float | Mapping[str, float] | None] = None

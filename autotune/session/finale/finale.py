@@ -43,13 +43,14 @@ def defend(
     guests: Mapping[str, Configuration] = MappingProxyType({}),
     *,
     of_several: bool = False,
+    confirms: bool = True,
 ) -> None:
     """Measure the finalists again and store the verdict with every reading.
 
     ``guests`` are configurations that others have chosen, by who has: they are read in the same rounds, and
     one of them may win. ``of_several``: of one of several workloads, whose winners are measured on all
     afterwards. There a default that nobody challenges is measured too, since it has its place in their table;
-    and a win is not confirmed in fresh processes, since it will be then.
+    and a win is not confirmed in fresh processes, since it will be then. ``confirms``: whether another is.
     """
     seconds = ReadingSeconds.of(spec, succeeded(spec, ledger))
     asked = _with_guests(_contenders(spec, executor, ledger), guests)
@@ -64,7 +65,8 @@ def defend(
             f" do not fit into {rounds.seconds:.3g} s"
         )
     said = {"reason": reason}
-    remeasure(spec, executor, ledger, progress, contenders, seconds, said, confirms=not of_several)
+    confirms = confirms and not of_several
+    remeasure(spec, executor, ledger, progress, contenders, seconds, said, confirms=confirms)
 
 
 def affordable(contenders: Sequence[Contender], rounds: Rounds, seconds: ReadingSeconds) -> list[Contender]:

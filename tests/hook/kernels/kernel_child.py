@@ -150,6 +150,26 @@ def unwritten() -> str:
     return ""
 
 
+def overwritten(dtype: str, expanded: bool) -> list[str]:
+    """Which tensors are poisoned before a right configuration is checked: one of floats, one that may be
+    ``expanded``, and the output of that ``dtype``."""
+    import numpy as np
+    import torch
+
+    from autotune.hook.kernels.call import KernelCall
+    from autotune.hook.kernels.call_objective import CallObjective
+    from autotune.measure.objective import Context
+    from tests.hook.kernel_samples import strided_add
+
+    n = 21
+    x, out = torch.full((n,), 2.0), torch.zeros(n, dtype=getattr(torch, dtype))
+    y = torch.ones(1).expand(n) if expanded else torch.ones(n)
+    call = KernelCall(strided_add, _grid(n), (x, y, y.stride(0), out, n), {}, tuple(strided_add.arg_names))
+    objective = CallObjective(call, {"BLOCK": 16}, Context({}, {}, Path()), ["out"])
+    assert objective.check({"BLOCK": 32}, np.random.default_rng(0)) == {"error": 0.0}
+    return list(objective.poison)
+
+
 def copied(offset: int) -> bool:
     """Whether a copy has the values, strides and alignment of a strided view, and shares nothing with it."""
     import torch

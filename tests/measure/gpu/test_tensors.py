@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from autotune.measure.gpu.tensors import ALIGNMENT, GUARD_BYTES, GuardedTensor, tensor_error, unchanged
+from autotune.measure.gpu.tensors import (
+    ALIGNMENT,
+    GUARD_BYTES,
+    GuardedTensor,
+    fenced,
+    tensor_error,
+    unchanged,
+)
 from autotune.measure.kernels.guarded import scaled_error
 from autotune.measure.objective import WrongAnswer
 
@@ -57,6 +64,17 @@ def test_a_single_byte_outside_is_noticed(offset: int) -> None:
         guarded.verify("out")
 
 
+@pytest.mark.parametrize("name", DTYPES)
+def test_around_an_input_is_no_number_in_every_format(name: str) -> None:
+    values = torch.arange(15).reshape(3, 5).to(getattr(torch, name))
+    inside = fenced(values)
+    assert bool((inside == values).all()) and inside.data_ptr() % 16 == 0
+    around = inside.as_strided((17,), (1,), inside.storage_offset() - 1)[[0, 16]]
+    if values.dtype.is_floating_point:
+        assert bool(around.to(torch.float64).isnan().all())
+    assert fenced(values.t()).data_ptr() == values.data_ptr(), "not in one piece"
+
+
 def test_an_empty_output_has_nothing_to_write() -> None:
     guarded = GuardedTensor((0, 4), torch.float32, "cpu")
     guarded.poison()
@@ -89,6 +107,17 @@ def test_integers_agree_or_are_wrong() -> None:
     wrong[1, 2] = 7
     with pytest.raises(WrongAnswer, match=r"kept\[1, 2\] is 7 instead of 5"):
         tensor_error("kept", wrong, right, 0.0)
+
+
+def test_a_flag_that_is_never_written_is_wrong_whatever_it_should_be() -> None:
+    for right in (True, False):
+        guarded = GuardedTensor((3,), torch.bool, "cpu")
+        guarded.poison()
+        guarded.tensor[:2] = right
+        reference = torch.full((3,), right)
+        assert tensor_error("keep", reference.clone(), reference, 0.0) == 0
+        with pytest.raises(WrongAnswer, match=rf"keep\[2\] is 203 instead of {right:d}"):
+            tensor_error("keep", guarded.tensor, reference, 0.0)
 
 
 def test_a_changed_bit_of_an_input_is_noticed_even_where_it_is_nan() -> None:

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from autotune.measure.kernels.array_objective import READING_SECONDS, ArrayObjective
-from autotune.measure.kernels.guarded import ALIGNMENT, GUARD_BYTES, GuardedArray, aligned, scaled_error
+from autotune.measure.kernels.guarded import (
+    ALIGNMENT,
+    GUARD_BYTES,
+    GuardedArray,
+    aligned,
+    fenced,
+    scaled_error,
+)
 from autotune.measure.objective import Context, WrongAnswer
 
 CONTEXT = Context({}, {}, Path())
@@ -74,6 +81,34 @@ def test_an_element_that_is_never_written_is_noticed(kind: type[Kernel]) -> None
 
     with pytest.raises(WrongAnswer, match=r"out\[0, 4\] is .* instead of .*; 0.2 of out is wrong"):
         check(forgetful, kind)
+
+
+@pytest.mark.parametrize("place", [-1, 20, -GUARD_BYTES // 4, 19 + GUARD_BYTES // 4])
+def test_what_lies_outside_an_input_is_no_number(place: int) -> None:
+    def too_far(x: np.ndarray, out: np.ndarray) -> None:
+        pointer = ctypes.cast(x.ctypes.data, ctypes.POINTER(ctypes.c_float))
+        np.add(x, 1 + 0 * np.float32(pointer[place]), out=out)
+
+    with pytest.raises(WrongAnswer, match=r"out\[0, 0\] is nan"):
+        check(too_far)
+
+
+def test_an_input_that_is_not_in_one_piece_is_given_as_it_is() -> None:
+    whole = np.arange(8.0)
+    assert fenced(whole[::2]) is not whole and np.shares_memory(fenced(whole[::2]), whole)
+    assert not np.shares_memory(fenced(whole), whole) and (fenced(whole) == whole).all()
+    assert fenced(np.empty((0, 3))).shape == (0, 3)
+
+
+def test_a_flag_that_is_never_written_is_wrong_whatever_it_should_be() -> None:
+    for right in (True, False):
+        guarded = GuardedArray((3,), np.bool_)
+        guarded.poison()
+        guarded.array[:2] = right
+        reference = np.full(3, right)
+        assert scaled_error("keep", reference.copy(), reference, 0.0) == 0
+        with pytest.raises(WrongAnswer, match=rf"keep\[2\] is 203 instead of {right:d}"):
+            scaled_error("keep", guarded.array, reference, 0.0)
 
 
 @pytest.mark.parametrize(

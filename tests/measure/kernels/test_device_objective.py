@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 from collections.abc import Callable, Mapping
 from itertools import count
@@ -14,6 +15,7 @@ import pytest
 
 from autotune.measure.gpu.apparatus import HostApparatus
 from autotune.measure.gpu.monitor import Monitor
+from autotune.measure.gpu.tensors import FENCE_BYTES
 from autotune.measure.kernels import device_objective
 from autotune.measure.kernels.device_objective import DeviceObjective
 from autotune.measure.kernels.library_call import LibraryCall
@@ -100,6 +102,17 @@ def test_an_answer_of_the_last_trial_is_not_taken_for_this_ones() -> None:
     objective.check(right, np.random.default_rng(0))
     with pytest.raises(WrongAnswer, match="never written"):
         objective.check(lambda x, out: None, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("kind", [Kernel, Ragged])
+@pytest.mark.parametrize("place", [-1, 20, -FENCE_BYTES // 4, 15 + FENCE_BYTES // 4])
+def test_what_lies_outside_an_input_is_no_number(kind: type[Kernel], place: int) -> None:
+    def too_far(x: Any, out: Any) -> None:
+        pointer = ctypes.cast(x.data_ptr(), ctypes.POINTER(ctypes.c_float))
+        torch.add(x, 1 + 0 * pointer[place], out=out)
+
+    with pytest.raises(WrongAnswer, match=r"out\[0, 0\] is nan"):
+        check(too_far, kind)
 
 
 def test_writing_outside_is_noticed() -> None:
