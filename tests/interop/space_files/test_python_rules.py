@@ -118,6 +118,7 @@ class Whole(dict):  # type: ignore[type-arg]
         "int(p['r'] * 2) == 1",
         "max([a, b]) > 2",
         "t.startswith('x')",
+        "(a, b) in [(1, 2), (3, 5)]",
     ],
 )
 def test_the_rule_holds_where_the_condition_does(text: str) -> None:
