@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem
-from autotune.interop.space_files.python_frame import Closure, Known
+from autotune.interop.space_files.python_source import Call, Closure, Known
 from autotune.interop.space_files.python_text import Module, parsed
 from autotune.interop.space_files.space_text import Converted
 from autotune.interop.space_files.triton_kernels import Autotuned, autotuned, names_of
@@ -72,7 +72,9 @@ class _Reader:
         self.notes: list[str] = []
         device = dict.fromkeys(DEVICE, self._device)
         configs = dict.fromkeys(names_of(tree, "Config"), self._config)
-        calls = {**configs, "filter": self._filter, "getenv": self._variable, **device}
+        own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        others: dict[str, Call] = {"filter": self._filter, "getenv": self._variable}
+        calls = {**configs, **{name: call for name, call in others.items() if name not in own}, **device}
         flags = {
             name: partial(self._assumed, name, answer)
             for flag, answer in DEVICE.items()
@@ -82,7 +84,12 @@ class _Reader:
         self.module = Module(tree, str(file), calls, known, RUN)
 
     def convert(self, kernel: str, named: str, output: Path | None) -> Converted:
-        found = chosen(kernel, {one.name: one for one in autotuned(self.module.tree)}, self.file)
+        kernels = autotuned(self.module.tree)
+        found = chosen(kernel, {one.name: one for one in kernels}, self.file)
+        lines = [one.call.lineno for one in kernels if one.name == found.name]
+        if len(lines) > 1:
+            message = f"{found.name} is decorated on the lines {', '.join(map(str, lines))}"
+            raise InputError(Problem(message, self.place(found.call), "one kernel of that name", RUN))
         arguments = {word.arg: word.value for word in found.call.keywords if word.arg}
         arguments |= dict(zip(("configs", "key", *LEFT_OUT), found.call.args, strict=False))
         if named:
