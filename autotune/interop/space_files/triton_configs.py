@@ -16,7 +16,7 @@ from autotune.errors import InputError, Location, Problem
 from autotune.interop.space_files.python_source import Call, Closure, Known
 from autotune.interop.space_files.python_text import Module, parsed
 from autotune.interop.space_files.space_text import Converted
-from autotune.interop.space_files.triton_kernels import Autotuned, autotuned, names_of
+from autotune.interop.space_files.triton_kernels import Autotuned, autotuned, changes_of_configs, names_of
 from autotune.interop.space_files.triton_space import (
     OPTIONS,
     Config,
@@ -103,6 +103,8 @@ class _Reader:
             given = arguments.get(word)
             if given is not None and not (isinstance(given, ast.Constant) and given.value is None):
                 self.notes.append(not_translated(word, given.lineno))
+        for line in changes_of_configs(self.module.tree, found.name):
+            self.notes.append(f"line {line} changes {found.name}.configs, which is not followed.")
         listed = Listed(found.name, found.call.lineno, configs, keys, self.notes)
         return space_of(listed, self.file, output)
 
@@ -152,7 +154,8 @@ class _Reader:
         if strange := [name for name in kwargs if not isinstance(name, str)]:
             raise self.module.not_understood(node, f"{strange[0]!r} in the dictionary")
         options = {name: arguments.get(name, default) for name, default in OPTIONS.items()}
-        return Config(kwargs, options, self.place(node), arguments.get("pre_hook") is not None)
+        left_out = ("pre_hook",) if arguments.get("pre_hook") is not None else ()
+        return Config(kwargs, options, self.place(node), left_out)
 
     def _filter(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> list[Any]:
         """What the filter keeps; everything where it asks what only running it tells."""

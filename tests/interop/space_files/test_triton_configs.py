@@ -193,6 +193,32 @@ def test_one_of_several_kernels_must_be_named(tmp_path: Path) -> None:
         convert(file, kernel="softmx")
 
 
+def test_names_in_another_order_keep_their_values(tmp_path: Path) -> None:
+    """The values were taken by their place: they changed names, or ended in a KeyError."""
+    source = """
+configs = [Config({"A": 1, "B": 2}), Config({"B": 1, "A": 2}), Config({"B": 8, "A": 4})]
+@triton.autotune(configs=configs, key=[])
+@triton.jit
+def kernel(x, A, B):
+    pass
+"""
+    space = read_back(write(tmp_path, source))
+    assert sorted((c["A"], c["B"]) for c in space.feasible) == [(1, 2), (2, 1), (4, 8)]
+
+
+def test_an_option_of_none_is_one_that_is_not_said(tmp_path: Path) -> None:
+    options = "num_warps=None, num_stages=None, num_ctas=None"
+    space = read_back(write(tmp_path, LISTED.replace("num_stages=3, num_warps=8", options)))
+    assert dict(space.default()) == {"BLOCK_M": 128, "BLOCK_K": 64, "num_warps": 4, "num_stages": 3}
+
+
+def test_a_list_that_is_changed_behind_the_decorator_is_said(tmp_path: Path) -> None:
+    later = "matmul.configs = matmul.configs[:1]\ndef bench():\n    matmul.configs.append(1)\n"
+    notes = convert(write(tmp_path, LISTED + later)).notes
+    assert "line 24 changes matmul.configs, which is not followed." in notes
+    assert "line 26 changes matmul.configs, which is not followed." in notes
+
+
 @pytest.mark.parametrize(
     ("line", "decorator", "config"),
     [
