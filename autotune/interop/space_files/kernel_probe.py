@@ -25,6 +25,9 @@ INSIDE = ("fn", "jit_function", "__wrapped__")
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
+SAID = ("kwargs", *OPTIONS)
+"""What a space can say of a configuration."""
+
 
 def main(file: Path, name: str) -> None:
     answer = os.dup(1)
@@ -106,7 +109,7 @@ def config(one: Any) -> dict[str, object]:
     return {
         "kwargs": {str(name): plain(value) for name, value in one.kwargs.items()},
         "options": {name: plain(getattr(one, name, None)) for name in OPTIONS},
-        "pre_hook": getattr(one, "pre_hook", None) is not None,
+        "others": [name for name, value in vars(one).items() if value and name not in SAID],
     }
 
 

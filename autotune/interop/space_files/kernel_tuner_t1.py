@@ -131,6 +131,7 @@ class _Reader:
             self.problems += error.problems
             return
         wrong = [v for v in values if not isinstance(v, KINDS[kind]) or not can_be_written(v)]
+        wrong += [v for v in values if kind == "bool" and v not in (0, 1)]
         if wrong or not values:
             message = f"{name} can be {wrong[0]!r}" if wrong else f"{name} has no values"
             finite = "finite " if kind == "float" else ""

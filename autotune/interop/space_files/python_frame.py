@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from typing import Any
 
 from autotune.errors import InputError
 from autotune.interop.space_files.python_operators import (
@@ -20,69 +19,11 @@ from autotune.interop.space_files.python_operators import (
     UNARY,
     as_text,
 )
+from autotune.interop.space_files.python_source import Break, Closure, Continue, Return, Scope, Source
 
 MOST_BITS = 1_000
 MOST_ITEMS = 100_000
 MOST_REPEATS = 20
-
-Scope = dict[str, Any]
-
-Call = Callable[[ast.Call, list[Any], dict[str, Any]], Any]
-"""Takes the node of a call, and the values of its arguments by position and by name."""
-
-Known = Callable[[], Any]
-"""Gives what stands for a value that only running the source tells."""
-
-
-@dataclass(frozen=True)
-class Closure:
-    """A function of the source, with what was assigned around it."""
-
-    function: ast.FunctionDef | ast.Lambda
-    scope: Scope
-
-
-class Source(Protocol):
-    """What a frame asks of the source around it."""
-
-    calls: Mapping[str, Call]
-    """What calls of further functions come to, by their last name."""
-    known: Mapping[str, Known]
-    """What names stand for that only running the source tells."""
-    renamed: Mapping[str, str]
-    """What ``import NAME as`` calls otherwise: ``{"it": "itertools"}``."""
-
-    def named(self, node: ast.Name) -> Any:
-        """What a name of the module stands for."""
-
-    def closure(self, name: str) -> Closure | None:
-        """The function that a name of the module stands for, if it is one that is understood."""
-
-    def apply(self, closure: Closure, node: ast.AST, given: list[Any], by_name: Scope | None = None) -> Any:
-        """What a function returns for these arguments; ``node`` is where it is called."""
-
-    def step(self, node: ast.AST) -> None:
-        """Count a step; an error where there are too many."""
-
-    def not_understood(self, node: ast.AST, why: str = "", hint: str = "") -> InputError:
-        """The error that ``node`` is more than can be understood without running it."""
-
-
-class Jump(Exception):  # noqa: N818 - no error, but how a function or a round of a loop ends
-    pass
-
-
-class Return(Jump):
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-
-class Break(Jump):
-    pass
-
-
-class Continue(Jump):
-    pass
 
 
 class Frame:
@@ -108,8 +49,8 @@ class Frame:
                 self.loop(statement)
             case ast.If(test=test, body=body, orelse=orelse):
                 self.run_all(body if self.value(test) else orelse)
-            case ast.FunctionDef(name=name):
-                self.scope[name] = Closure(statement, self.scope)
+            case ast.FunctionDef(name=name, decorator_list=around) if all(map(_keeps_results, around)):
+                self.scope[name] = self.defined(statement)
             case ast.Import(names=names) if all(one.name in MODULES for one in names):
                 pass
             case ast.ImportFrom(module=whole) if whole in MODULES:
@@ -150,12 +91,33 @@ class Frame:
                 self.assign(statement.target, item)
                 yield
 
+    def defined(self, function: ast.FunctionDef | ast.Lambda) -> Closure:
+        """A function, whose defaults are worked out where it stands, as Python does."""
+        arguments = function.args
+        positions = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+        given = [*zip(positions[len(positions) - len(arguments.defaults) :], arguments.defaults, strict=True)]
+        by_name = zip((a.arg for a in arguments.kwonlyargs), arguments.kw_defaults, strict=True)
+        defaults: Scope = {}
+        for name, default in (*given, *((name, node) for name, node in by_name if node is not None)):
+            try:
+                defaults[name] = self.value(default)
+            except InputError as error:  # a call may do without it
+                defaults[name] = error
+        return Closure(function, self.scope, defaults)
+
     def augmented(self, statement: ast.stmt, left: Any, op: ast.operator, right: Any) -> Any:
-        """``left += right``: a list stays the same list, also under its other names."""
-        if not (isinstance(left, list) and isinstance(op, ast.Add) and _iterable(right)):
-            return self.binary(statement, op, left, right)
-        left += self.collect(statement, right)
-        return self.sized(statement, left)
+        """``left += right``: a list, dictionary or set stays the same one, also under its other names."""
+        if isinstance(left, list) and isinstance(op, ast.Add) and _iterable(right):
+            left += self.collect(statement, right)
+            return self.sized(statement, left)
+        found = self.binary(statement, op, left, right)
+        if isinstance(left, list):
+            left[:] = found
+        elif isinstance(left, (dict, set)):
+            found = found.copy()
+            left.clear()
+            left.update(found)
+        return left if isinstance(left, (list, dict, set)) else found
 
     def assign(self, target: ast.expr, value: Any) -> None:
         match target:
@@ -209,7 +171,7 @@ class Frame:
             case ast.Call():
                 return self.call(node)
             case ast.Lambda():
-                return Closure(node, self.scope)
+                return self.defined(node)
             case ast.Attribute() if (text := ast.unparse(node)) in self.source.known:
                 return self.source.known[text]()
             case ast.Attribute(value=whole, attr=name) if not name.startswith("_"):
@@ -315,7 +277,8 @@ class Frame:
         )
         if isinstance(called, ast.Attribute) and foreign and name in METHOD_NAMES:
             return self.method(node, self.value(called.value), name, arguments, by_name)
-        if name not in FUNCTIONS or foreign:
+        hidden = isinstance(called, ast.Name) and (called.id in self.scope or self.source.hides(called.id))
+        if name not in FUNCTIONS or foreign or hidden:
             raise self.source.not_understood(node, f"what {ast.unparse(called)}() does is not known here")
         if by_name.get("repeat", 1) not in range(MOST_REPEATS):
             raise self.source.not_understood(node, "it is too large")
@@ -325,7 +288,7 @@ class Frame:
     def own_name(self, name: str) -> str:
         """``itertools.chain`` for ``it.chain``, where ``it`` is the name that it is imported under."""
         first, dot, rest = name.partition(".")
-        return name if first in self.scope else self.source.renamed.get(first, first) + dot + rest
+        return name if first in self.scope else self.source.imported.get(first, first) + dot + rest
 
     def method(self, node: ast.Call, whole: Any, name: str, given: list[Any], by_name: Scope) -> Any:
         if name not in METHODS.get(type(whole), ()):
@@ -388,3 +351,9 @@ class Frame:
 
 def _iterable(value: Any) -> bool:
     return hasattr(value, "__iter__")
+
+
+def _keeps_results(decorator: ast.expr) -> bool:
+    """Whether a function returns what it would return without the decorator."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return ast.unparse(called).rpartition(".")[2] in ("cache", "lru_cache", "staticmethod")

@@ -89,6 +89,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 MODULES = ("itertools", "itertools.chain", "chain", "builtins", "math", "triton")
 """Where these functions are."""
 
+KNOWN_BY_NAME = ("cdiv", "next_power_of_2")
+"""Those of Triton that many packages have among their own helpers: the same, wherever they come from."""
+
 METHODS: Mapping[type, tuple[str, ...]] = {
     list: ("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "copy", "index"),
     dict: ("items", "keys", "values", "get", "update", "setdefault", "pop", "clear", "copy"),

@@ -10,6 +10,7 @@ it holds. Pure.
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from autotune.interop.space_files.python_text import parsed
 from autotune.interop.space_files.space_text import knob_of
 from autotune.space.configuration import Value
 from autotune.space.language.binding import bind_rule
-from autotune.space.language.parser import parse
+from autotune.space.language.parser import LARGEST_INTEGER, parse
 from autotune.space.language.syntax import (
     FUNCTIONS,
     Binary,
@@ -235,6 +236,8 @@ class _Translation:
         """``node`` where its value is asked for."""
         match node:
             case ast.Constant(value=bool() | int() | float() | str() as value):
+                if value == math.inf or (isinstance(value, int) and value > LARGEST_INTEGER):
+                    raise self.refuse(node, "the number is too large")
                 return Literal(value)
             case ast.Name(id="true" | "false" as name) if name not in self.knobs:
                 return Literal(name == "true")
@@ -249,6 +252,10 @@ class _Translation:
             case ast.BinOp(left=left, op=op, right=right):
                 return self.arithmetic(node, op, left, right)
             case ast.Compare(left=left, ops=ops, comparators=others):
+                if any(isinstance(op, (ast.Is, ast.IsNot)) for op in ops) and not all(
+                    self.is_flag(self.value(part)) for part in (left, *others)
+                ):
+                    raise self.refuse(node, "1 is not True, though they are equal", "write == or !=")
                 signs = tuple(_COMPARE[type(op)] for op in ops)
                 return self.possible(Comparison(signs, (self.value(left), *map(self.value, others))))
             case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
@@ -310,6 +317,12 @@ class _Translation:
             case "len", [ast.Set()]:
                 raise self.refuse(
                     node, "a set has what is equal only once, and lists of rules as often as it is"
+                )
+            case (("ceil" | "floor" | "int"), [ast.BinOp(left=left, op=ast.Div(), right=right)]) if not (
+                self.seen.is_whole(left) and self.seen.is_whole(right)
+            ):
+                raise self.refuse(
+                    node, "of floats, // may come to another number than / and rounding", "use //"
                 )
             case "ceil", [ast.BinOp(left=left, op=ast.Div(), right=right)]:
                 return Call("ceildiv", (self.value(left), self.value(right)))

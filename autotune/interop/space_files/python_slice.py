@@ -11,9 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
-from autotune.interop.space_files.python_operators import FUNCTIONS
+from autotune.interop.space_files.python_operators import FUNCTIONS, METHOD_NAMES
 
 Names = frozenset[str]
+
+HARMLESS = METHOD_NAMES | {"print", "pprint", "debug", "info", "warning", "warn", "error"}
+"""Functions that change nothing of what they are given: those that are carried out, and those that say it."""
 
 
 def slice_of(body: Sequence[ast.stmt], nodes: Sequence[ast.AST]) -> list[ast.stmt]:
@@ -21,7 +24,7 @@ def slice_of(body: Sequence[ast.stmt], nodes: Sequence[ast.AST]) -> list[ast.stm
     changes = Changes(body)
     changing: dict[str, list[int]] = defaultdict(list)
     for index, statement in enumerate(body):
-        for name in changes.of(statement):
+        for name in changes.of(statement) | changes.handed(statement):
             changing[name].append(index)
     needed = set[str]()
     chosen = set[int]()
@@ -67,6 +70,12 @@ class Changes:
                 altered |= self._given(node) if node.func.id in self._functions else set()
         return frozenset(assigned | self._reached(altered))
 
+    def handed(self, statement: ast.stmt) -> Names:
+        """The names whose lists unknown functions are given by calls that can have no other purpose."""
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return frozenset()
+        return frozenset(self._reached(_handed(statement)))
+
     def _reached(self, names: Iterable[str]) -> set[str]:
         """These names, and those whose lists they may hold."""
         found, waiting = set[str](), list(names)
@@ -86,7 +95,7 @@ class Changes:
                 if one in self._functions and one not in reached:
                     reached.add(one)
                     for function in self._functions[one]:
-                        found |= {*_assigned(function), *_altered(function)}
+                        found |= {*_assigned(function), *_altered(function), *_handed(function)}
                         waiting += mentioned(function)
             self._known[name] = frozenset(found)
         return self._known[name]
@@ -98,6 +107,30 @@ class Changes:
 
 def mentioned(node: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def local_names(statement: ast.AST, node: ast.AST) -> Names:
+    """What a function, class or block around ``node`` assigns to itself, its arguments too."""
+    found, waiting = set[str](), [*ast.iter_child_nodes(statement)]
+    while waiting:
+        part = waiting.pop()
+        match part:
+            case ast.arg(arg=name):
+                found.add(name)
+            case (
+                ast.FunctionDef(name=name, body=body)
+                | ast.AsyncFunctionDef(name=name, body=body)
+                | ast.ClassDef(name=name, body=body)
+            ):
+                found.add(name)
+                if not any(inner is node for one in body for inner in ast.walk(one)):
+                    continue  # its own names are of no concern to the node
+            case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                continue
+            case ast.Name() | ast.alias():
+                found |= {*_assigned(part)}
+        waiting += ast.iter_child_nodes(part)
+    return frozenset(found)
 
 
 def _assigned(statement: ast.AST) -> Iterator[str]:
@@ -123,6 +156,17 @@ def _altered(statement: ast.AST) -> Iterator[str]:
                 yield from _root(whole)
             case ast.AugAssign(target=ast.Name(id=name)):
                 yield name
+
+
+def _handed(statement: ast.AST) -> Iterator[str]:
+    """Names that unknown functions are given, by calls of whose results nothing is made."""
+    for node in ast.walk(statement):
+        if not isinstance(node, ast.Expr) or not isinstance(call := node.value, ast.Call):
+            continue
+        if (getattr(call.func, "attr", "") or getattr(call.func, "id", "")) in HARMLESS:
+            continue
+        for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+            yield from _parts(given)
 
 
 def _holding(statement: ast.AST) -> Iterator[tuple[str, str]]:

@@ -9,15 +9,16 @@ file, line and column. Work and sizes are bounded, since the source is somebody 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from autotune.errors import InputError, Location, Problem, shorten
-from autotune.interop.space_files.python_frame import Call, Closure, Frame, Jump, Known, Return, Scope
-from autotune.interop.space_files.python_operators import MODULES
-from autotune.interop.space_files.python_slice import Changes, slice_of
+from autotune.interop.space_files.python_frame import Frame
+from autotune.interop.space_files.python_operators import KNOWN_BY_NAME, MODULES
+from autotune.interop.space_files.python_slice import Changes, local_names, slice_of
+from autotune.interop.space_files.python_source import Call, Closure, Jump, Known, Return, Scope
 
 MOST_STEPS = 500_000
 
@@ -59,11 +60,13 @@ class Module:
         self.calls = calls
         self.known = known
         self.otherwise = otherwise
-        self.renamed: Mapping[str, str] = dict(_renamed(tree))
+        self.imported: Mapping[str, str] = dict(_imported(tree))
         self._changes = Changes(tree.body)
         self._values: Scope = {}
         self._failed: dict[str, InputError | None] = {}
         """Names that a statement gave a value that is not understood, and why; None for an import."""
+        self._local: frozenset[str] = frozenset()
+        """Names that a function, class or loop around what is evaluated has for itself."""
         self._calling: list[ast.AST] = []
         self._steps = 0
 
@@ -77,9 +80,12 @@ class Module:
     def value(self, node: ast.expr, before: ast.AST | None = None) -> Any:
         """What ``node`` comes to where ``before`` stands in the source; at its end without."""
         self._values, self._failed, self._steps = {}, {}, 0
-        for statement in slice_of(self._statements(before), [node]):
+        self._local = frozenset()
+        statements, around = self._met_before(before)
+        for statement in slice_of(statements, [node]):
             self._run(statement)
         self._steps = 0  # so that what took too many is named, and not what asks for it
+        self._local = frozenset() if around is None else local_names(around, before or around)
         return Frame(self, {}).value(node)
 
     def value_in(self, node: ast.expr, scope: Scope) -> Any:
@@ -87,21 +93,24 @@ class Module:
         self._steps = 0
         return Frame(self, scope).value(node)
 
-    def _statements(self, before: ast.AST | None) -> list[ast.stmt]:
-        """Those that have run when ``before`` is met; all for one in a function, which runs whenever."""
+    def _met_before(self, node: ast.AST | None) -> tuple[list[ast.stmt], ast.stmt | None]:
+        """The statements that have run when ``node`` is met, and the one around it whose own have not.
+
+        Of a function all have, since it runs whenever. What stands in a branch is met where that is taken,
+        whatever its condition asks.
+        """
         run: list[ast.stmt] = []
         body = self.tree.body
-        while before is not None and (on_the_way := _first_with(before, body)) is not None:
-            if isinstance(on_the_way, ast.FunctionDef) and _first_with(before, on_the_way.body):
-                return self.tree.body
+        while node is not None and (on_the_way := _first_with(node, body)) is not None:
+            if isinstance(on_the_way, ast.FunctionDef) and _first_with(node, on_the_way.body):
+                return self.tree.body, on_the_way
             run += body[: body.index(on_the_way)]
-            # What stands in a branch is met where that is taken, whatever its condition asks.
-            branches = [on_the_way.body, on_the_way.orelse] if isinstance(on_the_way, ast.If) else []
-            inner = next((branch for branch in branches if _first_with(before, branch)), None)
+            inner = next((branch for branch in _branches(on_the_way) if _first_with(node, branch)), None)
             if inner is None:
-                return run
+                within = any(part is node for block in _blocks(on_the_way) for part in ast.walk(block))
+                return run, on_the_way if within else None
             body = inner
-        return self.tree.body
+        return self.tree.body, None
 
     def _run(self, statement: ast.stmt) -> None:
         """Carry out a statement of the module; what it changes is not known where it is not understood."""
@@ -112,10 +121,15 @@ class Module:
         try:
             Frame(self, self._values).run(statement)
         except InputError as error:
-            self._forget(changed, error)
+            lists = {one for one in self._changes.handed(statement) if not self._is_constant(one)}
+            self._forget(changed | lists, error)
         except Jump:  # a return that stands in no function
             self._forget(changed, self.not_understood(statement))
         self._failed = {name: why for name, why in self._failed.items() if name not in self._values}
+
+    def _is_constant(self, name: str) -> bool:
+        """Whether nobody who is given a value can change it."""
+        return isinstance(self._values.get(name, ()), (bool, int, float, str))
 
     def _forget(self, changed: Iterable[str], why: InputError | None) -> None:
         """These names, and others of the same lists, may be half changed."""
@@ -128,6 +142,8 @@ class Module:
     def named(self, node: ast.Name) -> Any:
         """What the statements of the module have made of a name so far."""
         name = node.id
+        if name in self._local:
+            raise self.not_understood(node, "it is a name of the function or block that this stands in")
         if name == "__name__":
             return Path(self.file).stem
         if (error := self._failed.get(name)) is not None:
@@ -143,16 +159,21 @@ class Module:
 
     def closure(self, name: str) -> Closure | None:
         """The function that a name of the module stands for, if it is one that is understood."""
-        found = None if name in self._failed else self._values.get(name)
+        found = None if name in self._failed or name in self._local else self._values.get(name)
         return found if isinstance(found, Closure) else None
+
+    def hides(self, name: str) -> bool:
+        """Whether a name stands for what is not understood, or is imported from where nothing is known."""
+        if name in self._local:
+            return True
+        return name in self._failed and not (self._failed[name] is None and name in self.imported)
 
     def apply(self, closure: Closure, node: ast.AST, given: list[Any], by_name: Scope | None = None) -> Any:
         """What a function of the module returns for these arguments; ``node`` is where it is called."""
         function = closure.function
-        name = getattr(function, "name", "lambda")
         if function in self._calling:
             raise self.not_understood(node, "it calls itself")
-        scope = {**closure.scope, **self._bound(function, name, node, given, by_name or {})}
+        scope = {**closure.scope, **self._bound(closure, node, given, by_name or {})}
         self._calling.append(function)
         try:
             if isinstance(function, ast.Lambda):
@@ -165,15 +186,9 @@ class Module:
             self._calling.pop()
         return None
 
-    def _bound(
-        self,
-        function: ast.FunctionDef | ast.Lambda,
-        called: str,
-        node: ast.AST,
-        given: list[Any],
-        by_name: Scope,
-    ) -> Scope:
-        arguments = function.args
+    def _bound(self, closure: Closure, node: ast.AST, given: list[Any], by_name: Scope) -> Scope:
+        called = getattr(closure.function, "name", "lambda")
+        arguments = closure.function.args
         positions = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
         names = [*positions, *(a.arg for a in arguments.kwonlyargs)]
         others = {name: value for name, value in by_name.items() if name not in names}
@@ -185,14 +200,13 @@ class Module:
             scope[arguments.vararg.arg] = tuple(given[len(positions) :])
         if arguments.kwarg:
             scope[arguments.kwarg.arg] = others
-        ending = positions[len(positions) - len(arguments.defaults) :]
-        defaults: dict[str, ast.expr | None] = dict(zip(ending, arguments.defaults, strict=True))
-        defaults |= {a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)}
         for name in names:
             if name not in scope:
-                if (default := defaults.get(name)) is None:
+                if name not in closure.defaults:
                     raise self.not_understood(node, f"{called}() needs {name}")
-                scope[name] = Frame(self, {}).value(default)
+                scope[name] = closure.defaults[name]
+                if isinstance(scope[name], InputError):
+                    raise scope[name]
         return scope
 
     def step(self, node: ast.AST) -> None:
@@ -206,11 +220,27 @@ def _first_with(node: ast.AST, statements: Iterable[ast.stmt]) -> ast.stmt | Non
     return next((one for one in statements if any(part is node for part in ast.walk(one))), None)
 
 
-def _renamed(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def _branches(statement: ast.stmt) -> Sequence[list[ast.stmt]]:
+    """Lists of statements in this one that run at most once, from their first on."""
+    match statement:
+        case ast.If():
+            return statement.body, statement.orelse
+        case ast.Try() | ast.With():
+            return (statement.body,)
+    return ()
+
+
+def _blocks(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The statements in this one, and what handles its exceptions."""
+    for block in ("body", "orelse", "finalbody", "handlers"):
+        yield from getattr(statement, block, ())
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """The names under which the modules whose functions are known, and those functions, are imported."""
     for statement in ast.walk(tree):
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             whole = getattr(statement, "module", None)
             for alias in statement.names:
-                if alias.asname and (whole or alias.name) in MODULES:
-                    yield alias.asname, alias.name
+                if (whole or alias.name) in MODULES or alias.name in KNOWN_BY_NAME:
+                    yield alias.asname or alias.name, alias.name

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem
-from autotune.interop.space_files.python_frame import Closure, Known
+from autotune.interop.space_files.python_source import Call, Closure, Known
 from autotune.interop.space_files.python_text import Module, parsed
 from autotune.interop.space_files.space_text import Converted
-from autotune.interop.space_files.triton_kernels import Autotuned, autotuned, names_of
+from autotune.interop.space_files.triton_kernels import Autotuned, autotuned, changes_of_configs, names_of
 from autotune.interop.space_files.triton_space import (
     OPTIONS,
     Config,
@@ -72,7 +72,9 @@ class _Reader:
         self.notes: list[str] = []
         device = dict.fromkeys(DEVICE, self._device)
         configs = dict.fromkeys(names_of(tree, "Config"), self._config)
-        calls = {**configs, "filter": self._filter, "getenv": self._variable, **device}
+        own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        others: dict[str, Call] = {"filter": self._filter, "getenv": self._variable}
+        calls = {**configs, **{name: call for name, call in others.items() if name not in own}, **device}
         flags = {
             name: partial(self._assumed, name, answer)
             for flag, answer in DEVICE.items()
@@ -82,7 +84,12 @@ class _Reader:
         self.module = Module(tree, str(file), calls, known, RUN)
 
     def convert(self, kernel: str, named: str, output: Path | None) -> Converted:
-        found = chosen(kernel, {one.name: one for one in autotuned(self.module.tree)}, self.file)
+        kernels = autotuned(self.module.tree)
+        found = chosen(kernel, {one.name: one for one in kernels}, self.file)
+        lines = [one.call.lineno for one in kernels if one.name == found.name]
+        if len(lines) > 1:
+            message = f"{found.name} is decorated on the lines {', '.join(map(str, lines))}"
+            raise InputError(Problem(message, self.place(found.call), "one kernel of that name", RUN))
         arguments = {word.arg: word.value for word in found.call.keywords if word.arg}
         arguments |= dict(zip(("configs", "key", *LEFT_OUT), found.call.args, strict=False))
         if named:
@@ -96,6 +103,8 @@ class _Reader:
             given = arguments.get(word)
             if given is not None and not (isinstance(given, ast.Constant) and given.value is None):
                 self.notes.append(not_translated(word, given.lineno))
+        for line in changes_of_configs(self.module.tree, found.name):
+            self.notes.append(f"line {line} changes {found.name}.configs, which is not followed.")
         listed = Listed(found.name, found.call.lineno, configs, keys, self.notes)
         return space_of(listed, self.file, output)
 
@@ -145,7 +154,8 @@ class _Reader:
         if strange := [name for name in kwargs if not isinstance(name, str)]:
             raise self.module.not_understood(node, f"{strange[0]!r} in the dictionary")
         options = {name: arguments.get(name, default) for name, default in OPTIONS.items()}
-        return Config(kwargs, options, self.place(node), arguments.get("pre_hook") is not None)
+        left_out = ("pre_hook",) if arguments.get("pre_hook") is not None else ()
+        return Config(kwargs, options, self.place(node), left_out)
 
     def _filter(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> list[Any]:
         """What the filter keeps; everything where it asks what only running it tells."""

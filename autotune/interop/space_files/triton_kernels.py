@@ -31,6 +31,19 @@ def autotuned(tree: ast.Module) -> list[Autotuned]:
     return found
 
 
+def changes_of_configs(tree: ast.Module, kernel: str) -> list[int]:
+    """The lines of statements that change the list of ``kernel`` afterwards."""
+    lines = []
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Attribute(value=ast.Name(id=name), attr="configs", ctx=ast.Store())
+                | ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr="configs")))
+            ):
+                lines += [node.lineno] if name == kernel else []
+    return sorted(lines)
+
+
 def _parameters(function: ast.FunctionDef) -> frozenset[str]:
     given = function.args
     return frozenset(one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs))

@@ -44,7 +44,8 @@ class Config:
     kwargs: Mapping[str, Any]
     options: Mapping[str, Any]
     where: Location = field(compare=False)
-    pre_hook: bool = False
+    left_out: tuple[str, ...] = ()
+    """What else was said of it, such as ``pre_hook``."""
 
     @property
     def num_warps(self) -> Any:
@@ -119,8 +120,8 @@ def names_in(keys: Sequence[str], parameters: Collection[str] | None) -> tuple[t
 def space_of(listed: Listed, file: Path, output: Path | None = None) -> Converted:
     """The space of what is ``listed`` in ``file``. ``output`` is where the space file will lie."""
     notes = list(listed.notes)
-    if any(config.pre_hook for config in listed.configs):
-        notes.append("the pre_hook of configurations is left out.")
+    for name in dict.fromkeys(name for config in listed.configs for name in config.left_out):
+        notes.append(f"the {name} of configurations is left out.")
     rows = _rows(listed.configs)
     unique = {tuple(map(value_key, row.values())): row for row in rows}
     if len(unique) < len(rows):
@@ -162,15 +163,21 @@ def _rows(configs: Sequence[Config]) -> list[dict[str, Value]]:
             problems.append(Problem(message, config.where, "the same names in every configuration"))
     if problems:
         raise InputError(problems)
-    said = [name for name in OPTIONS if any(config.options[name] != OPTIONS[name] for config in configs)]
+    said = [name for name in OPTIONS if any(_option(config, name) != OPTIONS[name] for config in configs)]
     options = [name for name in OPTIONS if name in ALWAYS or name in said]
     return [
         {
-            **{name: _scalar(config, name, value) for name, value in config.kwargs.items()},
-            **{name: _scalar(config, name, config.options[name] or 0) for name in options},
+            # In the order of the first: a row is its values.
+            **{name: _scalar(config, name, config.kwargs[name]) for name in first.kwargs},
+            **{name: _scalar(config, name, _option(config, name) or 0) for name in options},
         }
         for config in configs
     ]
+
+
+def _option(config: Config, name: str) -> Any:
+    """What Triton takes: None says as little as nothing does."""
+    return OPTIONS[name] if config.options[name] is None else config.options[name]
 
 
 def _scalar(config: Config, name: str, value: Any) -> Value:

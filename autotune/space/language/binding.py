@@ -284,14 +284,15 @@ class _Binder(Scope):
             hint = f"write count({render(right)}, {show(left)}) > 0" if count else ""
             message = f"{show(written[1])} {is_a(right_type)}"
             raise self.fail(written[1], message, "a list such as [1, 2, 4]", hint)
-        if self.has_items(left):
-            raise self.whole(written[0])
         if isinstance(right, ListOf):
             members = list(right.items)
         else:
             assert isinstance(right, Literal) and isinstance(right.value, tuple)
             columns = written[1].items if isinstance(written[1], ListOf) else ()
             members = [Literal(v, columns[i].column if columns else 0) for i, v in enumerate(right.value)]
+        for part in (left, *members):
+            if self.has_items(part) or isinstance(part, ListOf):
+                raise self.whole(part)
         for member in members:
             if not comparable(left_type, self.node(member)[1]):
                 message = f"{show(written[0])} {is_a(left_type)} and is never {show(member)}"

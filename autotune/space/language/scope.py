@@ -97,6 +97,8 @@ class Scope:
     def unknown(self, node: Node, name: str) -> ReportedError:
         """The error that nothing has this name, with what may have been meant."""
         root, _, path = name.partition(".")
+        if (path if root in ROOTS else name) in self.roots[root if root in ROOTS else "workload"]:
+            return self.fail(node, f"the fact {name!r} has a dot in its own name", hint="rename it there")
         if root in ROOTS:
             known = self.roots[root]
             expected = f"one of {listed(known)}" if known else ""

@@ -83,6 +83,11 @@ _MEANINGS = (
         "a mapping in { } that is not written right",
         "separate entries by ', ' and close it with '}'; inside it, quote a text that holds any of , [ ] { }",
     ),
+    (
+        "<block end>, but found '<scalar>'",
+        "a text behind a value that is complete",
+        "quote all of a text that begins with a quote or a bracket; else check the indentation",
+    ),
     ("block mapping", _BELOW.format("mapping"), _CHECK),
     ("block collection", _BELOW.format("list"), _CHECK),
     ("block sequence", _BELOW.format("list"), _CHECK),

@@ -156,6 +156,7 @@ def test_a_default_that_violates_the_conditions_is_replaced_and_said(tmp_path: P
         ([parameter("a", "[1, 2")], [], "T1.json:10:20: '[1, 2' is no Python"),
         ([parameter("a", "-" * 50_000 + "1")], [], "...' is no Python: it is nested too deep"),
         ([parameter("a", "[1.5]")], [], "a can be 1.5"),
+        ([parameter("a", "[0, 1, 2]", "bool")], [], "T1.json:10:20: a can be 2"),
         ([parameter("a", 4)], [], "T1.json:10:19: the Values are 4"),
         ([parameter("a", None)], [], "T1.json:10:19: there are no Values"),
         ([parameter("a", "[1]", "half")], [], "a is of type 'half'"),

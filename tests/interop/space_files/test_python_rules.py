@@ -22,6 +22,7 @@ KNOBS: dict[str, tuple[Value, ...]] = {
     "t": ("x", "y"),
     "r": (0.25, 0.5),
     "n": (-3, -1, 2),
+    "d": (0.3, 1.0, 1.5),
     "s": ("a!b", "p||q", "u && v"),
 }
 KINDS = [
@@ -31,6 +32,7 @@ KINDS = [
     Choice("t", KNOBS["t"]),
     OrderedValues("r", KNOBS["r"]),
     OrderedValues("n", KNOBS["n"]),
+    OrderedValues("d", KNOBS["d"]),
     Choice("s", KNOBS["s"]),
 ]
 WHERE = Location("t1.json", 7, 10)
@@ -118,6 +120,13 @@ class Whole(dict):  # type: ignore[type-arg]
         "int(p['r'] * 2) == 1",
         "max([a, b]) > 2",
         "t.startswith('x')",
+        "(a, b) in [(1, 2), (3, 5)]",
+        "int(d / 0.1) == 10",
+        "math.floor(d / r) == 4",
+        "math.ceil(d / 0.3) == 5",
+        "a is not True",
+        "a <= 1e400",
+        "b * 9223372036854775809 < 2 ** 65",
     ],
 )
 def test_the_rule_holds_where_the_condition_does(text: str) -> None:

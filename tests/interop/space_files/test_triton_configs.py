@@ -193,6 +193,32 @@ def test_one_of_several_kernels_must_be_named(tmp_path: Path) -> None:
         convert(file, kernel="softmx")
 
 
+def test_names_in_another_order_keep_their_values(tmp_path: Path) -> None:
+    """The values were taken by their place: they changed names, or ended in a KeyError."""
+    source = """
+configs = [Config({"A": 1, "B": 2}), Config({"B": 1, "A": 2}), Config({"B": 8, "A": 4})]
+@triton.autotune(configs=configs, key=[])
+@triton.jit
+def kernel(x, A, B):
+    pass
+"""
+    space = read_back(write(tmp_path, source))
+    assert sorted((c["A"], c["B"]) for c in space.feasible) == [(1, 2), (2, 1), (4, 8)]
+
+
+def test_an_option_of_none_is_one_that_is_not_said(tmp_path: Path) -> None:
+    options = "num_warps=None, num_stages=None, num_ctas=None"
+    space = read_back(write(tmp_path, LISTED.replace("num_stages=3, num_warps=8", options)))
+    assert dict(space.default()) == {"BLOCK_M": 128, "BLOCK_K": 64, "num_warps": 4, "num_stages": 3}
+
+
+def test_a_list_that_is_changed_behind_the_decorator_is_said(tmp_path: Path) -> None:
+    later = "matmul.configs = matmul.configs[:1]\ndef bench():\n    matmul.configs.append(1)\n"
+    notes = convert(write(tmp_path, LISTED + later)).notes
+    assert "line 24 changes matmul.configs, which is not followed." in notes
+    assert "line 26 changes matmul.configs, which is not followed." in notes
+
+
 @pytest.mark.parametrize(
     ("line", "decorator", "config"),
     [
@@ -296,3 +322,53 @@ def test_an_option_in_the_dictionary_is_no_knob(tmp_path: Path) -> None:
     source = LISTED.replace('"BLOCK_K": 32}', '"BLOCK_K": 32, "num_warps": 2}')
     with pytest.raises(InputError, match=r"kernels.py:11:9: num_warps stands in the dictionary"):
         convert(write(tmp_path, source))
+
+
+AROUND = """
+CONFIGS = [Config({"A": 1})]
+AROUND
+    @triton.autotune(configs=CONFIGS, key=[])
+    @triton.jit
+    def kernel(x, A):
+        pass
+"""
+
+
+def test_what_stands_around_a_kernel_is_not_confused_with_the_module(tmp_path: Path) -> None:
+    """A function's or class's own names are not known; what a block runs before the kernel is."""
+    own = "    CONFIGS = [Config({'A': 2})]"
+    for around in ("def make(CONFIGS):", f"def make():\n{own}", f"class K:\n{own}", "for CONFIGS in LISTS:"):
+        with pytest.raises(
+            InputError, match="'CONFIGS' is not understood: it is a name of the function or block"
+        ):
+            convert(write(tmp_path, AROUND.replace("AROUND", around)))
+    for around in ("def make(A):", "class K:", "if unknown():", "def make():\n    def other(CONFIGS): pass"):
+        space = read_back(write(tmp_path, AROUND.replace("AROUND", around)))
+        assert [c["A"] for c in space.feasible] == [1]
+    source = AROUND.replace("AROUND", f"try:\n    import triton\n{own}") + "except ImportError:\n    pass\n"
+    assert [c["A"] for c in read_back(write(tmp_path, source)).feasible] == [2]
+
+
+def test_which_of_two_kernels_of_a_name_is_meant_only_running_the_source_tells(tmp_path: Path) -> None:
+    branch = AROUND.partition("AROUND\n")[2]
+    source = f"CONFIGS = [Config({{'A': 1}})]\nif triton.runtime:\n{branch}else:\n{branch}"
+    with pytest.raises(InputError, match="kernel is decorated on the lines 6, 11") as raised:
+        convert(write(tmp_path, source))
+    assert "--run" in str(raised.value)
+
+
+def test_functions_of_its_own_go_before_those_that_are_known(tmp_path: Path) -> None:
+    """But not those that tell devices apart, which are what is assumed here."""
+    source = """
+def filter(keep, many):
+    return [one for one in many if not keep(one)]
+
+def is_cuda():
+    return triton.runtime.driver.active.get_current_target().backend == "cuda"
+
+@triton.autotune(filter(lambda c: c.num_warps > 4, [Config({"A": 1}, num_warps=w) for w in (4, 8)]), [])
+@triton.jit
+def kernel(x, A):
+    pass
+"""
+    assert [c["num_warps"] for c in read_back(write(tmp_path, source)).feasible] == [4]

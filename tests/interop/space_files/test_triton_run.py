@@ -46,7 +46,7 @@ import triton
 
 def few():
     found = [(b, w, r) for b in (64, 128) for w in (2, 4) for r in (None, 96)]
-    return [triton.Config({"BLOCK": b}, num_warps=w, maxnreg=r) for b, w, r in found]
+    return [triton.Config({"BLOCK": b}, num_warps=w, maxnreg=r, pre_hook=print) for b, w, r in found]
 
 prune = {"early_config_prune": lambda configs, named, **more: configs}
 
@@ -90,6 +90,7 @@ def test_a_source_of_a_package_gives_what_it_makes(source: Path) -> None:
         "key 'm' is no argument of the kernel: it is left out.",
         "prune_configs_by is not translated: write what it prunes as constraints.",
         "reset_to_zero is not translated: it is left out.",
+        "the pre_hook of configurations is left out.",
     )
 
 
