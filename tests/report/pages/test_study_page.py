@@ -268,6 +268,16 @@ def test_where_only_the_default_succeeded_no_finale_is_missed(tmp_path: Path) ->
     assert "best so far" in both(written.store)[1]
 
 
+def test_of_random_draws_that_all_failed_no_number_is_said(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.trial({"tile": 1, "layout": "row"}, 1.0, reason={"kind": "default"})
+    for tile in range(2, 30):
+        written.trial({"tile": tile, "layout": "row"}, None, Status.CRASHED)
+    said = text_of(both(written.store)[0])
+    assert "No random draw came to the same" in said and "the 28 trials of this study" in said
+    assert "nan" not in said.split()
+
+
 def test_of_many_workloads_the_search_is_told_and_not_what_was_measured_after_it(tmp_path: Path) -> None:
     workloads = family(tmp_path, "[{m: 64}, {m: 16}, {m: 32, held_out: true}]", 12, 2, "bayes")
     autotune.search_many(workloads, store=tmp_path / "s.db", objective=Planted)
