@@ -121,7 +121,7 @@ def front_section(subject: Subject) -> Section:
     if len(evidence.goals) < 2:
         return Section("The front", ())
     frame = front(evidence)
-    best = frame[frame["front"]].sort_values(evidence.goals[0].name)
+    best = frame[frame["front"]].sort_values(f"metric.{evidence.goals[0].name}")
     if best.empty:
         return Section("The front", (Paragraph("No trial has a number for every goal."),))
     names = [goal.name for goal in evidence.goals]
@@ -129,7 +129,7 @@ def front_section(subject: Subject) -> Section:
     rows = [
         (
             f"trial {row['trial']}",
-            *(say_value(row[goal.name], goal.unit) for goal in evidence.goals),
+            *(say_value(row[f"metric.{goal.name}"], goal.unit) for goal in evidence.goals),
             ", ".join(
                 f"{name}={say_value_of(evidence.configurations[row['trial']].get(name))}"
                 for name in knobs
