@@ -14,7 +14,7 @@ from autotune.report.pages.page import Paragraph, Part, Picture, Section, Table
 from autotune.report.pages.subject import Subject
 from autotune.report.rows import rows_of
 from autotune.report.standing import finale, front
-from autotune.report.text import MOST_OF_A_TEXT
+from autotune.report.text import shown
 from autotune.session.answers import default_in
 from autotune.space.configuration import plain
 
@@ -33,10 +33,11 @@ def what_won(subject: Subject) -> Section:
     default = _default(subject)
     rows = []
     for name in dict.fromkeys([*best, *default]):
-        now, before = (say_value_of(side.get(name), MOST_OF_A_TEXT) for side in (best, default))
+        # Whole, since this is what people copy.
+        now, before = (shown(side[name]) if name in side else "-" for side in (best, default))
         changed = default and not same_value(best.get(name), default.get(name))
-        rows.append((name, now, before if default else "-", "changed" if changed else ""))
-    parts: list[Part] = [Table("The configuration", ("knob", "best", "default", ""), rows)]
+        rows.append((name, now, before, "changed" if changed else ""))
+    parts: list[Part] = [Table("The configuration", ("knob", "best", "default", "changed?"), rows)]
     units = {m["name"]: m["unit"] for m in result.study.metrics}
     metrics = [(name, say_estimate(e, units.get(name, "")), f"{e.n}") for name, e in result.metrics.items()]
     if metrics:

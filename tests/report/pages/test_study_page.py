@@ -12,6 +12,7 @@ import autotune
 from autotune.report.evidence import load_evidence
 from autotune.report.pages.html import html_page
 from autotune.report.pages.markdown import markdown
+from autotune.report.pages.page import Picture, Table
 from autotune.report.pages.study_page import study_page
 from autotune.report.spend import spend
 from autotune.space import IntegerRange, Space
@@ -366,6 +367,26 @@ def test_what_won_is_said_whole_and_whether_it_changed(tmp_path: Path) -> None:
     row = next(line for line in short.splitlines() if line.startswith("| order |"))
     assert row.endswith("| changed |")
     assert f"order {', '.join(moved)} {', '.join(blocks)} changed" in text_of(html)
+
+
+def test_a_winner_that_is_near_the_default_is_told_from_it(tmp_path: Path) -> None:
+    written = Written(tmp_path, {"lr": {"range": [1e-5, 1.0], "scale": "log", "default": 0.1}})
+    written.trial({"lr": 0.1}, 2.0, reason={"kind": "default"})
+    written.trial({"lr": 0.10000412}, 1.0)
+    assert "lr 0.10000412 0.1 changed" in text_of(both(written.store)[0])
+
+
+def test_each_column_of_a_table_has_a_name(tmp_path: Path) -> None:
+    with generated(tmp_path) as store:
+        page = study_page(store, None, NOW)
+    tables = [part for section in page.sections for part in section.parts if isinstance(part, Table)]
+    tables += [
+        part.table
+        for section in page.sections
+        for part in section.parts
+        if isinstance(part, Picture) and part.table
+    ]
+    assert len(tables) > 5 and all(heading for table in tables for heading in table.headings)
 
 
 def test_a_study_whose_trials_were_stopped_early_has_a_page(tmp_path: Path) -> None:
