@@ -40,7 +40,6 @@ from autotune.measure.gpu.prospects import REQUIRED, prospects
 from autotune.measure.kernels.compile_cache import write_whole
 from autotune.provenance.environment import Environment, capture
 from autotune.provenance.probe import Capability
-from autotune.report.timeline import timeline_svg
 from benchmarks.gpu_gemm import SHAPES, Known, gemm_part
 from benchmarks.gpu_kernels import KERNELS, TUNED, smoke_part, tune_part
 from benchmarks.gpu_plan import GRACE, UNFINISHED, Done, Part, carry_out
@@ -49,6 +48,7 @@ from benchmarks.gpu_planted import planted_part
 from benchmarks.gpu_plots import gemm_plot, roofline_plot, timeline_of
 from benchmarks.gpu_report import report, time_table
 from benchmarks.gpu_search import Bench, facts
+from benchmarks.timeline import timeline_svg
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("smoke", "gemm", "planted", "tune")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from autotune.report.timeline import Span, Spans
 from benchmarks.gpu_gemm import entrants_of
 from benchmarks.gpu_plan import Document
+from benchmarks.timeline import Span, Spans
 
 _WIDTH, _ROW, _LEFT, _TOP, _BAR = 900, 24, 330, 40, 480
 

@@ -14,7 +14,6 @@ from typing import Any
 from autotune.measure.outcome import TIMELINE, Outcome
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
-from autotune.report.timeline import Spans, busy, spans_of
 from autotune.session.budget import Spent
 from autotune.session.execution.workers import WorkerExecutor
 from autotune.session.progress import Best, Progress
@@ -26,6 +25,7 @@ from autotune.space.spec import Budget, StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
+from benchmarks.timeline import Spans, busy, spans_of
 
 SPACES = Path(__file__).parents[1] / "searchspaces"
 

@@ -35,7 +35,6 @@ from pathlib import Path
 from autotune.measure.rules.statistics import student_quantile
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
-from autotune.report.timeline import Spans, busy, spans_of, timeline_svg
 from autotune.session.api import capture_environment
 from autotune.session.execution.workers import WorkerExecutor
 from autotune.session.opening.loading import load_spec
@@ -46,6 +45,7 @@ from autotune.store.records import TrialRecord
 from autotune.store.store import Store
 from benchmarks.publishing import machine, publish, software
 from benchmarks.running import at_least_one, one_thread_each, run_as_command
+from benchmarks.timeline import Spans, busy, spans_of, timeline_svg
 
 BAR = 0.65
 SPACE = Path(__file__).parents[1] / "searchspaces" / "gemm-c.yaml"

@@ -12,6 +12,8 @@ from autotune.cli.silence import said_if_long
 if TYPE_CHECKING:
     import pandas as pd
 
+    from autotune.store.records import StudyRecord
+
 
 @click.command("importance")
 @study_argument()
@@ -31,16 +33,17 @@ def command(study: str | None, seed: int, store: str | None, as_json: bool) -> i
         frame = importance(evidence, seed)
         pairs = interactions(evidence, frame["knob"].tolist(), seed)
     if as_json:
-        print_json(describe(evidence.study.label, evidence.metric.name, frame, pairs))
+        print_json(describe(evidence.study, evidence.metric.name, frame, pairs))
     else:
-        echo(say(evidence.study.label, evidence.metric.name, frame, pairs))
+        echo(say(evidence.study, evidence.metric.name, frame, pairs))
     return 0
 
 
-def describe(study: str, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) -> dict[str, Any]:
+def describe(study: StudyRecord, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) -> dict[str, Any]:
     """The JSON form."""
     return {
-        "study": study,
+        "study": study.label,
+        "replayed": study.replayed,
         "metric": metric,
         "trials": frame.attrs["trials"],
         "left_out": frame.attrs["left_out"],
@@ -51,17 +54,18 @@ def describe(study: str, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) 
     }
 
 
-def say(study: str, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) -> str:
+def say(study: StudyRecord, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) -> str:
     """A line a knob, and the strongest pairs."""
     from autotune.report.importance import say_learned_from
     from autotune.report.rows import rows_of
     from autotune.report.text import one_line
 
+    name = f"{study.label}{' (REPLAYED from a recording)' if study.replayed else ''}"
     if frame.empty:
-        return f"{study}: {frame.attrs['remark']}"
+        return f"{name}: {frame.attrs['remark']}"
     explained = max(frame.attrs["explained"], 0.0)
     lines = [
-        f"{study}: part of the variance of {metric} that each knob has a hand in",
+        f"{name}: part of the variance of {metric} that each knob has a hand in",
         f"  from {say_learned_from(frame)}; a forest explains {explained:.0%} of what was held out",
     ]
     names = [one_line(name, 40) for name in frame["knob"]]

@@ -36,7 +36,7 @@ def command(study: str | None, store: str | None, as_json: bool) -> int:
 
 def describe(frame: pd.DataFrame) -> dict[str, Any]:
     """The JSON form."""
-    names = ("study", "trials", "wall", "lanes", "busy")
+    names = ("study", "replayed", "trials", "wall", "lanes", "busy")
     return {name: frame.attrs[name] for name in names} | {"parts": frame.to_dict("records")}
 
 
@@ -47,7 +47,10 @@ def say(frame: pd.DataFrame) -> str:
 
     study, trials, wall = frame.attrs["study"], frame.attrs["trials"], frame.attrs["wall"]
     busy = frame.attrs["busy"]
-    lines = [f"{study}: {trials:,} trials in {say_seconds(wall)}; trials had the device for {busy:.0%} of it"]
+    had = f"trials had the device for {busy:.0%} of it"
+    if frame.attrs["replayed"]:
+        had = "REPLAYED from a recording, no trial had a device"
+    lines = [f"{study}: {trials:,} trials in {say_seconds(wall)}; {had}"]
     width = max((len(part) for part in frame["part"]), default=0)
     for row in rows_of(frame):
         share = f"{row.share:6.1%}" if row.where == "device" else "beside"

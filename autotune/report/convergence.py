@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +37,8 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
     in ten).
 
     The draws are from this study's own outcomes, so they are an estimate; ``attrs["drawn_from"]`` says which.
+    ``attrs["to_match"]`` is how many of them are expected until one is as good as what was found, see
+    :func:`draws_to_match`.
     """
     own = evidence.trials
     own = own[own["told"].notna()].sort_values("told")
@@ -52,6 +55,9 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
         "unit": evidence.metric.unit,
         "goal": evidence.metric.goal,
         "drawn_from": drawn_from,
+        "to_match": draws_to_match(outcomes, float(frame["best"].iloc[-1]), evidence.sign)
+        if len(frame)
+        else math.inf,
         "study": evidence.study.label,
     }
     return frame
@@ -105,6 +111,15 @@ def expected_best(
     return curves[0], low, high
 
 
+def draws_to_match(outcomes: Floats, best: float, sign: float = 1.0) -> float:
+    """How many independent draws from ``outcomes`` are expected until one is as good as ``best``.
+
+    Infinite where none of them is, for then nothing says how rare it is.
+    """
+    as_good = np.count_nonzero(sign * outcomes <= sign * best)  # what failed is NaN, and never as good
+    return len(outcomes) / as_good if as_good else math.inf
+
+
 def _edges(count: int) -> NDArray[np.int64]:
     """Where groups of outcomes in order begin and end: the best by themselves, then ever more together."""
     if count <= MOST_OUTCOMES:
@@ -127,15 +142,3 @@ def _seconds(evidence: Evidence, own: pd.DataFrame) -> Floats:
         before += evidence.end_of(session) - session.started_at
     shift = own["session"].map(base).to_numpy(dtype=np.float64)
     return np.maximum(own["finished"].to_numpy(dtype=np.float64) + shift, 0.0)
-
-
-def tries_saved(frame: pd.DataFrame) -> float | None:
-    """How many random draws are expected to come to what the search found; ``None`` where no number says so.
-
-    Infinite where the expectation never comes to it within as many draws as the study has outcomes.
-    """
-    if frame.empty or not np.isfinite(frame["best"].iloc[-1]) or not frame["random"].notna().any():
-        return None
-    sign = -1.0 if frame.attrs.get("goal") == "maximize" else 1.0
-    there = np.flatnonzero(sign * frame["random"].to_numpy() <= sign * frame["best"].iloc[-1])
-    return float(frame["tries"].iloc[there[0]]) if len(there) else float("inf")

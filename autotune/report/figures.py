@@ -247,16 +247,17 @@ def front_figure(frame: pd.DataFrame) -> Figure:
         )
     figure = drawing.blank(3.2)
     [axes] = figure.axes
-    one, other = names[:2]
+    one, other = (f"metric.{name}" for name in names[:2])
     front = frame[frame["front"]].sort_values(one)
     rest = frame[~frame["front"]]
     rest = rest.iloc[:: max(1, len(rest) // MOST_DOTS)]
     axes.plot(rest[one], rest[other], "o", ms=3, color=TRIAL, mew=0, label="a trial")
-    axes.plot(front[one], front[other], "o-", ms=5, lw=1.4, color=BEST, label="front")
-    for which, name in (("x", one), ("y", other)):
-        drawing.scale(axes, frame[name].tolist(), which)
+    line = "o-" if len(names) == 2 else "o"  # of more goals it is no line, seen from here
+    axes.plot(front[one], front[other], line, ms=5, lw=1.4, color=BEST, label="front")
+    for which, name in zip("xy", names, strict=False):
+        drawing.scale(axes, frame[f"metric.{name}"].tolist(), which)
         drawing.with_unit(axes, frame.attrs["units"][name], which)
-    drawing.label(axes, one, other)
+    drawing.label(axes, *names[:2])
     drawing.legend(axes)
     return figure
 

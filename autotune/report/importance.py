@@ -28,7 +28,8 @@ Floats = NDArray[np.float64]
 LEAST_TRIALS = 20
 """Trials with a number below which nothing is said."""
 MOST_TRIALS = 2000
-"""More make the answer no surer; so many are drawn from a longer study, the best hundred among them."""
+"""More make the answer no surer; so many are drawn from a longer study, at random: a part of the variance is
+that of what is drawn."""
 SPLITS = 8
 SHUFFLES = 3
 TREES = 40
@@ -62,7 +63,7 @@ def lesson_of(evidence: Evidence, seed: int = 0) -> Lesson:
     """The search trials that have a number for the first goal, and their knobs that vary."""
     own = evidence.trials[evidence.trials["at_full"].notna()]
     known, left_out = len(own), len(evidence.trials) - len(own)
-    own = _some(own, evidence.sign, seed)
+    own = _some(own, seed)
     values = own["at_full"].to_numpy(dtype=np.float64)
     logarithmic = bool(len(values) and values.min() > 0.0)
     losses = evidence.sign * (np.log(values) if logarithmic else values)
@@ -79,13 +80,10 @@ def lesson_of(evidence: Evidence, seed: int = 0) -> Lesson:
     return Lesson(tuple(knobs), features, columns, losses, logarithmic, known, left_out)
 
 
-def _some(own: pd.DataFrame, sign: float, seed: int) -> pd.DataFrame:
+def _some(own: pd.DataFrame, seed: int) -> pd.DataFrame:
     if len(own) <= MOST_TRIALS:
         return own
-    rank = (sign * own["at_full"]).rank(method="first").to_numpy()
-    drawn = np.random.default_rng(seed).permutation(len(own))[: MOST_TRIALS - 100]
-    kept = np.union1d(drawn, np.flatnonzero(rank <= 100))
-    return own.iloc[kept]
+    return own.iloc[np.sort(np.random.default_rng(seed).permutation(len(own))[:MOST_TRIALS])]
 
 
 def _ranked(features: Floats) -> Floats:

@@ -45,7 +45,8 @@ def spend(evidence: Evidence) -> pd.DataFrame:
     Where ``where`` is ``device``, each second of each session counts once, so these add up to the wall
     clock; of several measuring lanes it is the mean. Where it is ``beside``, the work overlapped that and
     costs no time of its own. ``attrs``: ``wall`` (seconds of all sessions together), ``lanes``, ``busy``
-    (the part in which the device had a trial), ``trials``.
+    (the part in which the device had a trial), ``trials``, ``replayed``: then no device had one, and what
+    the recording says of its own time is not counted.
     """
     import pandas as pd
 
@@ -68,20 +69,22 @@ def spend(evidence: Evidence) -> pd.DataFrame:
         for lane in lanes or [trials.iloc[:0]]:
             for part, amount in _lane(session.started_at, ended, lane, trials, after).items():
                 totals[part] += amount / max(len(lanes), 1)
-    _without_timeline(own, totals)
+    replayed = evidence.study.replayed
+    if not replayed:
+        _without_timeline(own, totals)
     rows = [
         (part, totals[part], "device", meaning) for part, meaning in ON_DEVICE.items() if totals[part] > 0
     ]
     ahead = own[own["check_began"].notna()]
     for part, beside in (("prepare", own["prepare"].sum()), ("check ahead", ahead["check"].sum())):
-        if beside:
+        if beside and not replayed:
             rows.append((part, float(beside), "beside", BESIDE[part]))
     frame = pd.DataFrame(rows, columns=["part", "seconds", "where", "meaning"])
     frame.insert(2, "share", frame["seconds"] / wall if wall > 0 else np.nan)
     on_device = ("check", "warmup", "measure", "handling")
     busy = sum(totals[part] for part in on_device) / wall if wall > 0 else 0.0
     frame.attrs |= {"wall": wall, "lanes": most_lanes, "busy": busy, "trials": len(own)}
-    frame.attrs["study"] = evidence.study.label
+    frame.attrs |= {"study": evidence.study.label, "replayed": replayed}
     return frame
 
 

@@ -54,17 +54,17 @@ _ROLES = {"default": "default", "baseline": "baseline"}
 
 
 def front(evidence: Evidence) -> pd.DataFrame:
-    """One row a search trial that succeeded: ``trial``, a column a goal, and ``front``: whether none beats
-    it in all.
+    """One row a search trial that succeeded: ``trial``, ``metric.NAME`` for each goal, and ``front``: whether
+    none beats it in all.
 
     ``attrs``: ``goals`` (names) and ``units``.
     """
     names = [goal.name for goal in evidence.goals]
     own = evidence.trials[evidence.trials["status"] == Status.OK.value]
-    frame = own[["trial", *(f"metric.{name}" for name in names)]].dropna().reset_index(drop=True)
-    frame.columns = ["trial", *names]
+    columns = [f"metric.{name}" for name in names]
+    frame = own[["trial", *columns]].dropna().reset_index(drop=True)
     signs = np.array([-1.0 if goal.goal == "maximize" else 1.0 for goal in evidence.goals])
-    points = frame[names].to_numpy(dtype=np.float64) * signs
+    points = frame[columns].to_numpy(dtype=np.float64) * signs
     frame["front"] = non_dominated(points) if len(points) else np.zeros(0, dtype=bool)
     units = {goal.name: goal.unit for goal in evidence.goals}
     frame.attrs |= {"goals": names, "units": units, "study": evidence.study.label}

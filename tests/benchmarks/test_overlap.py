@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from autotune.report.timeline import Span, Spans
 from benchmarks.overlap import Search, _ratios, geometric_mean, reading_ratio, wall_ratio
+from benchmarks.timeline import Span, Spans
 
 
 def search(wall: float, **times: float) -> Search:

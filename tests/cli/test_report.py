@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.cli.conftest import autotune
 from tests.report.pages.reading_html import faults
+from tests.report.studies import Written
 
 
 def test_report_writes_a_file_named_after_the_study(folder: Path, tmp_path: Path) -> None:
@@ -64,3 +65,11 @@ def test_spend_adds_up_to_the_wall_clock(folder: Path) -> None:
     device = sum(part["seconds"] for part in document["parts"] if part["where"] == "device")
     assert abs(device - document["wall"]) < 0.01 * document["wall"] + 1e-6
     assert "of it" in autotune(folder, "spend", "--store", "study.db").stdout
+
+
+def test_a_replay_is_called_one_by_each_verb(tmp_path: Path) -> None:
+    Written(tmp_path, replayed=True).trial({"tile": 1}, 1.0, phases={"measure": 3.0})
+    for verb in ("spend", "importance"):
+        assert "REPLAYED" in autotune(tmp_path, verb, "--store", "written.db").stdout
+        done = autotune(tmp_path, verb, "--store", "written.db", "--json")
+        assert json.loads(done.stdout)["replayed"] is True

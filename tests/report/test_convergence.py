@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.report.convergence import convergence, expected_best, tries_saved
+from autotune.report.convergence import convergence, draws_to_match, expected_best
 from autotune.report.evidence import load_evidence
 from autotune.report.figures import convergence_figure
 from autotune.status import Status
@@ -60,7 +61,23 @@ def test_the_frame_follows_the_search(tmp_path: Path) -> None:
     assert frame["best"].tolist() == [4.0, 4.0, 2.0, 2.0]
     assert frame["seconds"].tolist() == [10.0, 20.0, 30.0, 40.0]
     assert "flatters" in frame.attrs["drawn_from"]
-    assert tries_saved(frame) is not None
+    assert frame.attrs["to_match"] == 4.0
+
+
+@pytest.mark.parametrize(
+    ("best", "sign", "draws"), [(1.0, 1.0, 6.0), (2.0, 1.0, 2.0), (0.5, 1.0, math.inf), (3.0, -1.0, 3.0)]
+)
+def test_a_draw_is_as_good_once_in_as_many(best: float, sign: float, draws: float) -> None:
+    outcomes = np.array([1.0, 2.0, 2.0, 3.0, 4.0, math.nan])
+    assert draws_to_match(outcomes, best, sign) == draws
+
+
+def test_the_best_of_twenty_draws_takes_twenty_however_long_the_study_is(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    for place in range(1200):
+        reason = {"kind": "uniform" if place < 20 else "expected improvement"}
+        written.trial({"tile": float(place)}, 1.0 + place, reason=reason)
+    assert convergence(load_evidence(written.store)).attrs["to_match"] == 20.0
 
 
 def test_a_loss_near_the_end_of_floats_is_drawn(tmp_path: Path) -> None:

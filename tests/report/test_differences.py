@@ -40,3 +40,10 @@ def test_it_is_said_how_many_readings_of_what_an_answer_rests_on(
     assert f"read side by side in {said} of session" in contrast.how
     assert contrast.answer == "better" and contrast.ratio is not None
     assert (contrast.ratio[0] == pytest.approx(3.0)) is (runs == 4)
+
+
+def test_one_and_true_are_two_values_of_a_knob(tmp_path: Path) -> None:
+    own = Written(tmp_path, {"level": {"choices": [1, True], "default": 1}})
+    numbers = [own.trial({"level": level}, 1.0) for level in (1, True)]
+    one, other = own.store.numbered(own.study.id, numbers)
+    assert diff_trials(own.store, one, other).parts["configuration"] == {"level": (1, True)}

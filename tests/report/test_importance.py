@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from autotune.report.evidence import load_evidence
 from autotune.report.importance import importance, interactions
@@ -47,6 +48,16 @@ def test_the_knobs_that_matter_come_first_and_an_idle_one_is_near_nothing(tmp_pa
     assert idle["low"] < 0.05 and idle["importance"] < 0.05
     assert frame.attrs["left_out"] == 12
     assert frame.attrs["explained"] > 0.5
+
+
+def test_of_a_long_study_what_is_drawn_stands_for_all_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evidence = load_evidence(searched(tmp_path, 600).store)
+    whole = importance(evidence).set_index("knob")["importance"]
+    monkeypatch.setattr("autotune.report.importance.MOST_TRIALS", 250)
+    drawn = importance(evidence).set_index("knob")["importance"]
+    assert (drawn - whole).abs().max() < 0.1
 
 
 def test_what_two_knobs_do_only_together_is_found(tmp_path: Path) -> None:

@@ -100,3 +100,12 @@ def test_a_killed_search_lasted_to_its_last_trial_and_not_until_it_was_resumed(t
     seconds = frame.set_index("part")["seconds"].to_dict()
     assert "finale" not in seconds and "ending" not in seconds
     assert frame.attrs["wall"] < 500.0
+
+
+def test_a_replay_counts_no_time_of_its_recording(tmp_path: Path) -> None:
+    written = Written(tmp_path, replayed=True)
+    written.trial({"tile": 1}, 1.0, phases={"prepare": 2.0, "check": 1.0, "measure": 3.0})
+    written.store.close_session(written.session, "done")
+    frame = spend(load_evidence(written.store))
+    assert frame.set_index("part")["seconds"].to_dict() == {"unaccounted": 10.0}
+    assert frame.attrs["busy"] == 0.0 and frame.attrs["replayed"]

@@ -11,6 +11,7 @@ from autotune.measure.gpu.conditions import Conditions
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.report import steadiness as module
 from autotune.report.evidence import load_evidence
+from autotune.report.figures import front_figure
 from autotune.report.lineage.traces import known_then, proposals_behind, readings_behind, winner_number
 from autotune.report.relations import pair, parallel
 from autotune.report.standing import finale, front
@@ -28,6 +29,9 @@ def test_the_finale_has_its_roles(tmp_path: Path) -> None:
     assert (frame["readings"] == 12).all()
 
 
+NAMES = ("trial", "front")
+
+
 def test_the_front_is_what_none_beats(tmp_path: Path) -> None:
     goals = [
         {"name": n, "goal": g, "unit": "", "at_most": None, "at_least": None}
@@ -39,6 +43,16 @@ def test_the_front_is_what_none_beats(tmp_path: Path) -> None:
     written.trial({"tile": 9}, status=Status.CRASHED)
     frame = front(load_evidence(written.store))
     assert frame["front"].tolist() == [True, True, False, False]
+
+
+def test_goals_may_be_called_as_columns_are(tmp_path: Path) -> None:
+    goals = [{"name": n, "goal": "minimize", "unit": "", "at_most": None, "at_least": None} for n in NAMES]
+    written = Written(tmp_path, metrics=goals)
+    for tile, (a, b) in enumerate([(1.0, 4.0), (2.0, 3.0), (3.0, 3.0)]):
+        written.trial({"tile": tile}, metrics=dict(zip(NAMES, (a, b), strict=True)))
+    frame = front(load_evidence(written.store))
+    assert frame["front"].tolist() == [True, True, False] and frame["trial"].tolist() == [0, 1, 2]
+    assert [axes.get_xlabel() for axes in front_figure(frame).axes] == ["trial"]
 
 
 def test_lines_and_pairs_of_many_trials_are_few(tmp_path: Path) -> None:

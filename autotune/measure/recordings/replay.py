@@ -126,14 +126,16 @@ class ReplayedObjective(Objective):
         return Outcome(status, metrics, readings, phases, message=message, facts=facts)
 
     def recorded_readings(self, configuration: Mapping[str, Value]) -> int:
-        """How many readings of a configuration there are before :meth:`measure` repeats itself.
+        """How many readings of the first goal there are before :meth:`measure` repeats itself.
 
-        An interval from more than these is too narrow: repeated readings are no new evidence.
+        An interval from more than these is too narrow: repeated readings are no new evidence. Of any other
+        metric than ``time`` there is one, however often the time was read.
         """
         entry = self.recording.find(configuration)
         if entry is None or entry.status.failed:
             return 0
-        return max(len(entry.readings), 1)
+        goal = next((metric.name for metric in self.metrics if metric.goal), TIME)
+        return max(len(entry.readings), 1) if goal == TIME else 1
 
     # -- as an ordinary objective --------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from autotune.report import figures
-from autotune.report.convergence import convergence, tries_saved
+from autotune.report.convergence import convergence
 from autotune.report.evidence import Evidence
 from autotune.report.failures import failed_again, failure_map, failures
 from autotune.report.importance import importance, interactions, say_learned_from
@@ -68,8 +68,10 @@ def _curve(frame: pd.DataFrame) -> Picture:
         (
             f"{row.tries:,}",
             say_value(row.best, unit) if math.isfinite(row.best) else "none yet",
-            say_value(row.random, unit),
-            f"{say_value(row.random_low, unit)} to {say_value(row.random_high, unit)}",
+            say_value(row.random, unit) if math.isfinite(row.random) else "-",
+            f"{say_value(row.random_low, unit)} to {say_value(row.random_high, unit)}"
+            if math.isfinite(row.random)
+            else "-",
         )
         for row in rows_of(frame.iloc[places])
     ]
@@ -81,16 +83,12 @@ def _curve(frame: pd.DataFrame) -> Picture:
 
 
 def _beside_random(frame: pd.DataFrame) -> str:
-    draws = tries_saved(frame)
-    if draws is None:
-        said = "What random draws would have come to cannot be said."
-    elif math.isinf(draws):
-        said = f"As many random draws ({len(frame):,}) are not expected to come to the same."
-    else:
-        said = (
-            f"Random draws are expected to need {say_count(int(draws), 'try', 'tries')} to come to the same."
-        )
-    return f"{said} This is an estimate, from {frame.attrs['drawn_from']}."
+    draws = frame.attrs["to_match"]
+    said = "No random draw came to the same, so that how many would cannot be said."
+    if math.isfinite(draws):
+        needed = say_count(round(draws), "try", "tries")
+        said = f"Random draws are expected to need {needed} to come to the same."
+    return f"{said} This is an estimate: random is judged by {frame.attrs['drawn_from']}."
 
 
 def _why_tried(subject: Subject) -> list[Part]:

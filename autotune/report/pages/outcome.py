@@ -14,7 +14,7 @@ from autotune.report.pages.page import Paragraph, Part, Picture, Section, Table
 from autotune.report.pages.subject import Subject
 from autotune.report.rows import rows_of
 from autotune.report.standing import finale, front
-from autotune.report.text import MOST_OF_A_TEXT
+from autotune.report.text import shown
 from autotune.session.answers import default_in
 from autotune.space.configuration import plain
 
@@ -33,10 +33,11 @@ def what_won(subject: Subject) -> Section:
     default = _default(subject)
     rows = []
     for name in dict.fromkeys([*best, *default]):
-        now, before = (say_value_of(side.get(name), MOST_OF_A_TEXT) for side in (best, default))
+        # Whole, since this is what people copy.
+        now, before = (shown(side[name]) if name in side else "-" for side in (best, default))
         changed = default and not same_value(best.get(name), default.get(name))
-        rows.append((name, now, before if default else "-", "changed" if changed else ""))
-    parts: list[Part] = [Table("The configuration", ("knob", "best", "default", ""), rows)]
+        rows.append((name, now, before, "changed" if changed else ""))
+    parts: list[Part] = [Table("The configuration", ("knob", "best", "default", "changed?"), rows)]
     units = {m["name"]: m["unit"] for m in result.study.metrics}
     metrics = [(name, say_estimate(e, units.get(name, "")), f"{e.n}") for name, e in result.metrics.items()]
     if metrics:
@@ -121,7 +122,7 @@ def front_section(subject: Subject) -> Section:
     if len(evidence.goals) < 2:
         return Section("The front", ())
     frame = front(evidence)
-    best = frame[frame["front"]].sort_values(evidence.goals[0].name)
+    best = frame[frame["front"]].sort_values(f"metric.{evidence.goals[0].name}")
     if best.empty:
         return Section("The front", (Paragraph("No trial has a number for every goal."),))
     names = [goal.name for goal in evidence.goals]
@@ -129,7 +130,7 @@ def front_section(subject: Subject) -> Section:
     rows = [
         (
             f"trial {row['trial']}",
-            *(say_value(row[goal.name], goal.unit) for goal in evidence.goals),
+            *(say_value(row[f"metric.{goal.name}"], goal.unit) for goal in evidence.goals),
             ", ".join(
                 f"{name}={say_value_of(evidence.configurations[row['trial']].get(name))}"
                 for name in knobs

@@ -12,6 +12,7 @@ import io
 import re
 import threading
 import warnings
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +26,10 @@ _ONE_AT_A_TIME = threading.Lock()
 """matplotlib takes these settings from a place that all threads share."""
 
 _BEFORE = re.compile(r"^.*?<svg[^>]*>", re.DOTALL)
-_LEFT_OUT = re.compile(
-    r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->| xmlns(:\w+)?=\"[^\"]*\"", re.DOTALL
-)
+_LEFT_OUT = re.compile(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+"""What stands between tags is text, words of others among it: it may look like an attribute, and is none."""
+_NAMESPACE = re.compile(r' xmlns(:\w+)?="[^"]*"')
 _STYLE = re.compile(r' style="([^"]*)"')
 _ID = re.compile(r' id="([^"]*)"')
 _REFERENCE = re.compile(r'href="#([^"]*)"|url\(#([^)]*)\)')
@@ -63,16 +65,23 @@ def svg_of(figure: Figure, name: str, described: str, sheet: Sheet) -> str:
     size = _SIZE.search(text)
     width, height = (float(part) for part in size.groups()) if size else (400.0, 300.0)
     body = _LEFT_OUT.sub("", _BEFORE.sub("", text, count=1))
-    used = {one or other for one, other in _REFERENCE.findall(body)}
-    body = _ID.sub(lambda m: f' id="{name}{m[1]}"' if m[1] in used else "", body)
-    body = _REFERENCE.sub(lambda m: f'href="#{name}{m[1]}"' if m[1] else f"url(#{name}{m[2]})", body)
-    body = body.replace("xlink:href", "href")
-    body = _STYLE.sub(lambda m: f' class="{sheet.class_of(_declared(m[1]))}"', body)
+    tags = "".join(_TAG.findall(body))
+    used = {one or other for one, other in _REFERENCE.findall(tags)}
+    body = _TAG.sub(lambda m: _own(m[0], name, used, sheet), body)
     head = (
         f'<svg viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" role="img"'
         f' aria-label="{html.escape(described)}">'
     )
     return head + re.sub(r">\s+<", "><", body).strip()
+
+
+def _own(tag: str, name: str, used: Set[str], sheet: Sheet) -> str:
+    """A tag with the identifiers that are ``used``, which begin with ``name``, and its style in the sheet."""
+    tag = _NAMESPACE.sub("", tag)
+    tag = _ID.sub(lambda m: f' id="{name}{m[1]}"' if m[1] in used else "", tag)
+    tag = _REFERENCE.sub(lambda m: f'href="#{name}{m[1]}"' if m[1] else f"url(#{name}{m[2]})", tag)
+    tag = tag.replace("xlink:href", "href")
+    return _STYLE.sub(lambda m: f' class="{sheet.class_of(_declared(m[1]))}"', tag)
 
 
 def _draw(figure: Figure) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.report.numbers import say_seconds, say_value
+from autotune.report.numbers import say_count, say_seconds, say_value
 from autotune.space.spec import MetricSpec
 
 Document = Mapping[str, Any]
@@ -166,7 +166,7 @@ def _policy(reason: Document, goal: MetricSpec, numbers: Numbers) -> str:
 
 
 def _level(reason: Document, goal: MetricSpec, numbers: Numbers) -> str:
-    return f", refined {reason['level']} times" if reason.get("level") else ""
+    return f", refined {say_count(reason['level'], 'time')}" if reason.get("level") else ""
 
 
 def _label(reason: Document, goal: MetricSpec, numbers: Numbers) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autotune.errors import InputError
+from autotune.report.knob_views import same_value
 from autotune.report.words.reasons import Expectation, expectations, say_reason
 from autotune.session.observing import observe_record
 from autotune.session.result import better
@@ -207,12 +208,12 @@ def _distance(space: Space, one: TrialRecord, other: TrialRecord) -> float:
 
 
 def differing(one: Configuration, other: Configuration) -> dict[str, tuple[object, object]]:
-    """``{knob: (of one, of other)}`` for each knob that has not the same value in both."""
+    """``{knob: (of one, of other)}`` for each knob that has not the same value in both: 1 is not ``true``."""
     names = dict.fromkeys([*one, *other])
     return {
         name: (plain(one[name]) if name in one else None, plain(other[name]) if name in other else None)
         for name in names
-        if (name in one) != (name in other) or one[name] != other[name]
+        if (name in one) != (name in other) or not same_value(one[name], other[name])
     }
 
 

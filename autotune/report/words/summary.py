@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from autotune.errors import shorten_middle
 from autotune.measure.commands.handing import unwritten
 from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
+from autotune.report.knob_views import same_value
 from autotune.report.numbers import digits_apart, say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.text import shown
 from autotune.report.words.nearest_to_bounds import nearest_to_bounds
@@ -96,7 +97,11 @@ def worth_saying(
     default = default_in(study) if len(configuration) > MOST_KNOBS else None
     if default is None:
         return dict(configuration), ()
-    other = {name: v for name, v in configuration.items() if name not in default or default[name] != v}
+    other = {
+        name: v
+        for name, v in configuration.items()
+        if name not in default or not same_value(default[name], v)
+    }
     return other, (f"and {say_count(len(configuration) - len(other), 'knob')} as in the default",)
 
 

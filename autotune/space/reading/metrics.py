@@ -14,6 +14,9 @@ KEYS = ("goal", "unit", "at_most", "at_least")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 """What a metric can be called."""
 
+INTERVAL = ("low", "high", "n")
+"""What the columns beside a metric's own end with."""
+
 _FORM = "a mapping such as {goal: minimize, unit: s}"
 
 _SOURCES = ("wall", "json-line")
@@ -33,6 +36,7 @@ def read_metrics(node: YamlNode | None, problems: Problems) -> tuple[MetricSpec,
         return TIME
     before = len(problems.found)
     metrics = tuple(_metric(entry, problems) for entry in entries)
+    _told_from_intervals(entries, problems)
     if not any(metric.goal for metric in metrics) and len(problems.found) == before:
         problems.add(
             "no metric has a goal",
@@ -40,6 +44,19 @@ def read_metrics(node: YamlNode | None, problems: Problems) -> tuple[MetricSpec,
             "at least one metric with goal: minimize or goal: maximize",
         )
     return metrics
+
+
+def _told_from_intervals(entries: YamlMap, problems: Problems) -> None:
+    """Tables have ``time.low`` and ``time.high`` beside ``time``: a metric cannot be called so."""
+    names = {entry.key for entry in entries}
+    for entry in entries:
+        name, _, part = entry.key.rpartition(".")
+        if part in INTERVAL and name in names:
+            problems.add(
+                f"{shorten(entry.key)!r} cannot name a metric: in tables that column is of {shorten(name)!r}",
+                entry.where,
+                f"another name than {shorten(name)!r} with {', '.join(f'.{one}' for one in INTERVAL)}",
+            )
 
 
 def _metric(entry: YamlEntry, problems: Problems) -> MetricSpec:

@@ -132,6 +132,7 @@ def test_as_an_ordinary_objective_it_serves_one_reading_after_another(file: Path
     assert {s["power"] for s in served} == {58.0}
     assert replayed.measure(other, RNG)["time"] == 0.003
     assert replayed.recorded_readings(knobs()) == 3
+    assert objective(file, MetricSpec("power", "minimize"), TIME).recorded_readings(knobs()) == 1
     assert replayed.recorded_readings(knobs(8, "column")) == replayed.recorded_readings(knobs(64)) == 0
 
 

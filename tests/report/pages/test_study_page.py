@@ -12,6 +12,7 @@ import autotune
 from autotune.report.evidence import load_evidence
 from autotune.report.pages.html import html_page
 from autotune.report.pages.markdown import markdown
+from autotune.report.pages.page import Picture, Table
 from autotune.report.pages.study_page import study_page
 from autotune.report.spend import spend
 from autotune.space import IntegerRange, Space
@@ -268,6 +269,16 @@ def test_where_only_the_default_succeeded_no_finale_is_missed(tmp_path: Path) ->
     assert "best so far" in both(written.store)[1]
 
 
+def test_of_random_draws_that_all_failed_no_number_is_said(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.trial({"tile": 1, "layout": "row"}, 1.0, reason={"kind": "default"})
+    for tile in range(2, 30):
+        written.trial({"tile": tile, "layout": "row"}, None, Status.CRASHED)
+    said = text_of(both(written.store)[0])
+    assert "No random draw came to the same" in said and "the 28 trials of this study" in said
+    assert "nan" not in said.split()
+
+
 def test_of_many_workloads_the_search_is_told_and_not_what_was_measured_after_it(tmp_path: Path) -> None:
     workloads = family(tmp_path, "[{m: 64}, {m: 16}, {m: 32, held_out: true}]", 12, 2, "bayes")
     autotune.search_many(workloads, store=tmp_path / "s.db", objective=Planted)
@@ -356,6 +367,26 @@ def test_what_won_is_said_whole_and_whether_it_changed(tmp_path: Path) -> None:
     row = next(line for line in short.splitlines() if line.startswith("| order |"))
     assert row.endswith("| changed |")
     assert f"order {', '.join(moved)} {', '.join(blocks)} changed" in text_of(html)
+
+
+def test_a_winner_that_is_near_the_default_is_told_from_it(tmp_path: Path) -> None:
+    written = Written(tmp_path, {"lr": {"range": [1e-5, 1.0], "scale": "log", "default": 0.1}})
+    written.trial({"lr": 0.1}, 2.0, reason={"kind": "default"})
+    written.trial({"lr": 0.10000412}, 1.0)
+    assert "lr 0.10000412 0.1 changed" in text_of(both(written.store)[0])
+
+
+def test_each_column_of_a_table_has_a_name(tmp_path: Path) -> None:
+    with generated(tmp_path) as store:
+        page = study_page(store, None, NOW)
+    tables = [part for section in page.sections for part in section.parts if isinstance(part, Table)]
+    tables += [
+        part.table
+        for section in page.sections
+        for part in section.parts
+        if isinstance(part, Picture) and part.table
+    ]
+    assert len(tables) > 5 and all(heading for table in tables for heading in table.headings)
 
 
 def test_a_study_whose_trials_were_stopped_early_has_a_page(tmp_path: Path) -> None:

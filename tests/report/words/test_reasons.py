@@ -17,6 +17,11 @@ RATE = MetricSpec("rate", "maximize", "op/s")
 MODEL = {"strategy": "auto", "kind": "expected improvement", "success": 1.0, "best": 0.004}
 
 
+@pytest.mark.parametrize(("level", "said"), [(1, "refined 1 time"), (2, "refined 2 times")])
+def test_a_grid_says_how_often_it_was_refined(level: int, said: str) -> None:
+    assert say_reason({"kind": "grid", "level": level}, [TIME])[0].endswith(said)
+
+
 class TestPredictions:
     def test_of_a_logarithm_are_ratios(self) -> None:
         reason = {**MODEL, "predicted": 0.002, "spread": math.log(2), "logarithmic": True}

@@ -7,10 +7,10 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from autotune.measure.outcome import TIMELINE
-from autotune.report.timeline import Spans, busy, spans_of, timeline_svg
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.records import TrialRecord
+from benchmarks.timeline import Spans, busy, spans_of, timeline_svg
 
 
 def trial(number: int, **stages: list[float]) -> TrialRecord:
