@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from autotune.errors import InputError
 from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.space.reading.reader import read_spec
-from tests.objectives.distributed.importing import FOLDER, importable
+from tests.objectives.distributed.importing import FOLDER, importable, with_fault
 
 importable()
 
@@ -104,6 +104,34 @@ def test_every_step_is_that_of_one_process(training: DataParallel) -> None:
         assert values["time"] > 0 and ("exposed" in values) == (plan.reducer != "ddp")
     assert found["compute"] > 0 and found["communication"] > 0
     assert found["ratio"] == pytest.approx(found["compute"] / found["communication"])
+
+
+HALVES = ('half = self.plan.compression == "fp16"', "half = True")
+FAULTS = {
+    "a sum is rounded to halves unasked": ("comm_allreduce.py:Allreduce", "allreduce.py", *HALVES),
+    "gradients are rounded to halves unasked": ("comm_ddp.py:DataParallel", "allreduce.py", *HALVES),
+    "the mean is a hundredth too small": (
+        "comm_ddp.py:DataParallel",
+        "ddp_reducer.py",
+        "self.rank.world, out=parameter.grad",
+        "1.01 * self.rank.world, out=parameter.grad",
+    ),
+}
+
+
+@pytest.mark.torch
+@needs_torch
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_float32_does_not_explain_is_wrong_where_nothing_is_compressed(
+    tmp_path: Path, fault: str
+) -> None:
+    """The spaces' bounds have room for int8, and so had for what was rounded unasked."""
+    target, *changed = FAULTS[fault]
+    ranks = {"megabytes": 0.05} if "Allreduce" in target else {"width": 48, "depth": 3, "samples": 16}
+    with with_fault(target, {"world": 2, **ranks}, *changed, tmp_path) as wrong:
+        for seed in range(3):
+            with pytest.raises(WrongAnswer, match=r"off by .* explains"):
+                wrong.check(wrong.load({}), np.random.default_rng(seed))
 
 
 def took(got: float = 6.0, checksum: int = 1) -> Took:
