@@ -6,8 +6,9 @@ rank; ``steps`` in a reading.
 
 Metrics: ``time`` of a step in seconds (of the slowest rank, the median of a reading's steps); ``exposed``, of
 that, waiting for gradients after the backward pass; ``compute`` and ``communication``, a step without the
-other half, measured once a process, and their ``ratio``; ``wire_bytes`` of a step over all links; ``error``,
-how far the parameters are from those of one process after some steps, over the change that these made.
+other half, measured once a process, and their ``ratio``; ``wire_bytes`` of a step over all links;
+``gradient_bytes`` of a rank; ``error``, how far the parameters are from those of one process after some
+steps, over the change that these made.
 """
 
 from __future__ import annotations

@@ -61,6 +61,8 @@ class Textbook:
 class TrainingObjective(Objective):
     """Base class. Subclasses say what the data and the model are, and what the textbooks do."""
 
+    default: ClassVar[Plan] = Plan()
+    """That of the ready space, for the range test to find a rate for."""
     textbooks: ClassVar[tuple[Textbook, ...]] = ()
     training_facts: ClassVar[tuple[str, ...]] = ("epochs", "step_samples", "device", "target", "until")
     """What a workload may say of any training: a part of a subclass's ``workload_facts``."""
@@ -201,7 +203,7 @@ class TrainingObjective(Objective):
         for textbook in self.textbooks:
             if textbook.name == baseline.name:
                 return self.load(textbook.plan)
-        plan = self.load(Plan())
+        plan = self.load(self.default)
         with refusals():
             rate = suggested_rate(self.make_model, self.data, plan, self.context.seed, self.device)
         return replace(plan, rate=rate)

@@ -97,11 +97,13 @@ def test_what_is_not_exact_owes_it_to_the_next_time(reducing: Allreduce) -> None
 @pytest.mark.torch
 @needs_torch
 def test_every_step_is_that_of_one_process(training: DataParallel) -> None:
+    names = {metric.name for metric in read_spec(SPACES / "comm-ddp.yaml").metrics}
     for plan in STEPS:
         found = training.check(plan, np.random.default_rng(3))
         assert found["error"] < {"none": 1e-4, "fp16": 2e-3, "int8": 5e-2}[plan.compression], plan
         values = training.measure(plan, np.random.default_rng(4)).values
         assert values["time"] > 0 and ("exposed" in values) == (plan.reducer != "ddp")
+        assert {*found, *values} <= names, "a metric without a unit"
     assert found["compute"] > 0 and found["communication"] > 0
     assert found["ratio"] == pytest.approx(found["compute"] / found["communication"])
 
