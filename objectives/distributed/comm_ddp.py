@@ -48,8 +48,8 @@ class DataParallel(DistributedObjective):
     @property
     def _busy(self) -> float:
         """Seconds that all gradients may take on the link."""
-        width, depth = self.work.width, self.work.depth
-        return 4 * 32 * (width * width * (depth - 1) + 74 * width) / self.bandwidth
+        width, between = self.work.width, max(self.work.depth - 1, 0)
+        return 4 * 32 * (width * width * between + 74 * width) / self.bandwidth
 
     def load(self, prepared: Any) -> Plan:
         return prepared if isinstance(prepared, Plan) else Plan.of(prepared)

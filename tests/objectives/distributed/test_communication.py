@@ -171,6 +171,16 @@ def test_rounding_is_no_error_and_a_piece_that_is_left_out_is_one(elements: int)
 
 @pytest.mark.torch
 @needs_torch
+def test_a_model_without_hidden_layers_is_given_time_as_well(tmp_path: Path) -> None:
+    """On a slow link its ranks were to be silent for less than no time."""
+    slow = {"world": 1, "width": 512, "depth": 0, "samples": 4, "link": {"bandwidth": 1e6, "latency": 0.0}}
+    objective = DataParallel(Context(slow, {}, tmp_path))
+    assert objective.check(Plan(), np.random.default_rng(0))["error"] < 1e-4
+    objective.tidy()
+
+
+@pytest.mark.torch
+@needs_torch
 def test_one_rank_alone_has_nobody_to_wait_for(tmp_path: Path) -> None:
     objective = Allreduce(Context({"world": 1, "megabytes": 0.05}, {}, tmp_path))
     for plan in REDUCTIONS:
