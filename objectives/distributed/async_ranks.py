@@ -126,7 +126,7 @@ class Server(Member):
             before = self.x.clone() if self.plan.mode == "easgd" else self.x
             if not self.over:
                 self._take(room)
-                clocks[worker] += 1
+                clocks[worker] += self._steps_of_a_message
             held.append(worker)
             for waiting in list(held):
                 lead = lead_of(waiting, clocks)
@@ -147,7 +147,12 @@ class Server(Member):
         else:
             self.descend(payload)
         self.version += 1
-        self._count(self.plan.period if self.plan.mode == "easgd" else 1)
+        self._count(self._steps_of_a_message)
+
+    @property
+    def _steps_of_a_message(self) -> int:
+        """That a worker makes before it sends what it has."""
+        return self.plan.period if self.plan.mode == "easgd" else 1
 
     def _watch(self) -> None:
         """The models that the first worker sends, each answered when it is validated."""
@@ -282,13 +287,15 @@ def _among_workers(rank: Rank) -> Any:
 
 
 def train_alone(rank: Rank, plan: Plan, job: Job, seed: int, steps: int) -> tuple[tuple[float, ...], float]:
-    """Steps of SGD on the mean gradient of what all workers would have had."""
+    """Steps of SGD on the mean gradient of what all workers would have had, by PyTorch's formula: what
+    members do themselves would have their mistakes."""
     member = Member(rank, plan, job, seed)
-    begun = member.x.clone()
+    x, average = member.x.clone(), torch.zeros_like(member.x)
     for number in range(steps):
         images, labels = batch_of(member.data, seed, number, member.workers * plan.batch)
-        vector_to_parameters(member.x, member.model.parameters())
+        vector_to_parameters(x, member.model.parameters())
         member.model.zero_grad()
         member.loss(member.model(images), labels).backward()
-        member.descend(_gradient_of(member.model))
-    return tuple(member.x.tolist()), float((member.x - begun).abs().max())
+        average = plan.momentum * average + _gradient_of(member.model)
+        x = x - plan.rate * average
+    return tuple(x.tolist()), float((x - member.x).abs().max())

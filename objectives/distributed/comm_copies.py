@@ -46,10 +46,10 @@ class Copies(Objective):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.device = torch.device(str(context.workload.get("device", "cuda")))
-        if self.device.type == "cuda" and not torch.cuda.is_available():
-            raise ValueError("PyTorch finds no GPU here")
+        self.device = torch.device(context.choice("device", ("cuda", "cpu"), default="cuda"))
         self.cuda = self.device.type == "cuda"
+        if self.cuda and not torch.cuda.is_available():
+            raise Infeasible("PyTorch finds no GPU here; the code can be tried with  device: cpu")
         self.blocks = max(1, int(context.amount("megabytes") * 1e6 / 4 / BLOCK))
         self.products = context.size("products", 1, least=0)
 

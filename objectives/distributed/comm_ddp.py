@@ -6,8 +6,9 @@ rank; ``steps`` in a reading.
 
 Metrics: ``time`` of a step in seconds (of the slowest rank, the median of a reading's steps); ``exposed``, of
 that, waiting for gradients after the backward pass; ``compute`` and ``communication``, a step without the
-other half, measured at each check, and their ``ratio``; ``wire_bytes`` of a step over all links; ``error``,
-how far the parameters are from those of one process after some steps, over the change that these made.
+other half, measured once a process, and their ``ratio``; ``wire_bytes`` of a step over all links;
+``gradient_bytes`` of a rank; ``error``, how far the parameters are from those of one process after some
+steps, over the change that these made.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ _STEPS_CHECKED = 4
 _LOSS_TOLERANCE = {"none": 1e-4, "fp16": 1e-2, "int8": 5e-2}
 """Between the losses of all ranks and of one process, of the latter."""
 
+_TOLERANCE = {"none": 1e-4, "fp16": 1e-2, "int8": 5e-2}
+"""Of the change that some steps make: what rounding may explain. The bound of a space is one for all ways,
+and has room for gradients that were rounded though nobody asked for it."""
+
 
 class DataParallel(DistributedObjective):
     preload = ("torch", "sklearn.datasets")
@@ -43,8 +48,8 @@ class DataParallel(DistributedObjective):
     @property
     def _busy(self) -> float:
         """Seconds that all gradients may take on the link."""
-        width, depth = self.work.width, self.work.depth
-        return 4 * 32 * (width * width * (depth - 1) + 74 * width) / self.bandwidth
+        width, between = self.work.width, max(self.work.depth - 1, 0)
+        return 4 * 32 * (width * width * between + 74 * width) / self.bandwidth
 
     def load(self, prepared: Any) -> Plan:
         return prepared if isinstance(prepared, Plan) else Plan.of(prepared)
@@ -60,7 +65,15 @@ class DataParallel(DistributedObjective):
         for step, (loss, expected) in enumerate(zip(losses, found[0].expected, strict=True), 1):
             if not abs(loss - expected) <= _LOSS_TOLERANCE[loaded.compression] * abs(expected):
                 raise WrongAnswer(f"the loss at step {step} is {loss:.6g}, of one process {expected:.6g}")
-        return {"error": max(one.error for one in found), **self._measured_alone()}
+        error = float(np.max([one.error for one in found]))  # NaN where one is
+        allowed = _TOLERANCE[loaded.compression]
+        if not error <= allowed:
+            raise WrongAnswer(
+                f"the parameters are off by {error:.3g} of the change that training in one process makes;"
+                f" {loaded.compression} explains {allowed:g}",
+                {"error": error},
+            )
+        return {"error": error, **self._measured_alone()}
 
     def measure(self, loaded: Plan, rng: np.random.Generator) -> Sample:
         """Some steps of a training; later readings of the same trial go on with it."""

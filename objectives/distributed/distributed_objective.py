@@ -41,7 +41,7 @@ class DistributedObjective(GroupObjective):
         links_of(self.devices)  # an error in the space file is one before the first trial
 
     def network(self, devices: Sequence[Device]) -> Network:
-        return network_for(devices, self.context.cache)
+        return network_for(devices)
 
     def ranks(self, busy: float = 0.0) -> ProcessGroup:
         """The group on the workload's devices. ``busy``: seconds that a rank may well be silent for."""

@@ -1,4 +1,4 @@
-"""How many elements a rank of a distributed product holds, counted as it goes."""
+"""How many elements a rank of a distributed product holds and sends, counted as it goes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 
 
 class Count:
-    """Elements that are held now, and the most there ever were; changed by several threads."""
+    """Elements that are held now, the most there ever were, and those that were sent; for several threads."""
 
     def __init__(self, held: int) -> None:
         self.now = self.most = held
@@ -17,6 +17,11 @@ class Count:
         with self._lock:
             self.now += elements
             self.most = max(self.most, self.now)
+
+    def send(self, elements: int) -> None:
+        """So many elements go to another rank."""
+        with self._lock:
+            self.sent += elements
 
 
 class OnTheWay:

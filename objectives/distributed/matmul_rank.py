@@ -59,7 +59,7 @@ def multiply(rank: Rank, n: int, plan: Plan, seed: int, wanted: bool) -> Multipl
         copy, to, number = panel.contiguous(), message.sender, message.micro_batch
         if message.item == 0:  # rows of B lie together: nothing is copied
             copies.send(to, number, copy.numel())
-        count.sent += 4 * copy.numel()
+        count.send(copy.numel())
         peers.send(to, VALUE, message.item, number, copy, lambda: copies.arrived(to, number))
 
     peers.serve = serve
@@ -72,7 +72,7 @@ def multiply(rank: Rank, n: int, plan: Plan, seed: int, wanted: bool) -> Multipl
     peers.barrier()  # the others may still ask
     peers.serve = None
     peak = max(peak_resident() - before, 0)
-    return Multiplied(begun, ended, count.most, peak, count.sent, c.numpy() if wanted else None)
+    return Multiplied(begun, ended, count.most, peak, 4 * count.sent, c.numpy() if wanted else None)
 
 
 def _accumulate(

@@ -88,9 +88,12 @@ class Placement(GroupObjective):
 
     def load(self, prepared: Any) -> Plan:
         plan = prepared if isinstance(prepared, Plan) else Plan.of(prepared, self.model.names, self.names)
-        if self.model.batch % plan.micro_batches:
-            raise Infeasible(f"a batch of {self.model.batch} has no {plan.micro_batches} equal parts")
+        self._require_parts(plan.micro_batches)
         return plan
+
+    def _require_parts(self, micro_batches: int) -> None:
+        if self.model.batch % micro_batches:
+            raise Infeasible(f"a batch of {self.model.batch} has no {micro_batches} equal parts")
 
     def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
         """A step on fresh data has the gradients and the loss of the unsplit model."""
@@ -133,12 +136,14 @@ class Placement(GroupObjective):
         return BASELINES
 
     def load_baseline(self, baseline: Baseline) -> Plan:
+        micro_batches = 1 if baseline.name == "fastest device" else Plan(()).micro_batches
+        self._require_parts(micro_batches)
         if baseline.name == "equal split":
-            return Plan(equal_split(len(self.model.items), len(self.names)))
-        measured = self.profile(1 if baseline.name == "fastest device" else Plan(()).micro_batches)
+            return Plan(equal_split(len(self.model.items), len(self.names)), micro_batches)
+        measured = self.profile(micro_batches)
         if baseline.name == "fastest device":
-            return Plan((measured.fastest(),) * len(self.model.items), micro_batches=1)
-        return Plan(pipedream(measured, self.model.readers))
+            return Plan((measured.fastest(),) * len(self.model.items), micro_batches)
+        return Plan(pipedream(measured, self.model.readers), micro_batches)
 
     def profile(self, micro_batches: int) -> Profile:
         """Each item alone on each device, and each link alone, measured now."""

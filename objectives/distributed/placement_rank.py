@@ -36,8 +36,6 @@ class Stepped:
     """Of the processor, in tasks."""
     peak: int
     """Bytes that this process held at most, above what it held before."""
-    loss: float
-    """The sum over the steps, where the last item is here."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ def steps(rank: Rank, workload: Mapping[str, Any], plan: Plan, seed: int, count:
         rank.beat("compute", number)
         part.step(parts, number * plan.micro_batches, rank.beat)
         ended.append(time.monotonic())
-    return Stepped(begun, tuple(ended), part.busy, max(peak_resident() - before, 0), part.loss)
+    return Stepped(begun, tuple(ended), part.busy, max(peak_resident() - before, 0))
 
 
 def learn(rank: Rank, workload: Mapping[str, Any], plan: Plan, seed: int) -> Learned:

@@ -72,7 +72,10 @@ class Suppression(CompiledC):
         return self.boxes, self.overlap
 
     def make_inputs(self, rng: np.random.Generator) -> Arrays:
-        """Boxes around objects, moved and resized by up to a fifth, and some anywhere; in no order."""
+        """Boxes around objects, moved and resized by up to a fifth, and some anywhere; in no order.
+
+        The first and the last lie beside the picture, and overlap by the very limit, which is not past it.
+        """
         count = self.boxes
         sides = rng.integers(*SIDES, (self.objects, 2))
         corners = rng.integers(0, np.array(PICTURE) - SIDES[1], (self.objects, 2))
@@ -85,6 +88,8 @@ class Suppression(CompiledC):
         change = size // 5
         corner = corner + rng.integers(-change, change + 1)
         size = np.minimum(size + rng.integers(-change, change + 1), SIDES[1])
+        corner[[0, -1]], size[0] = 2 * max(PICTURE), PARTS
+        size[-1] = PARTS, self.overlap * PARTS
         return {"boxes": np.concatenate([corner, corner + size], axis=1).astype(np.float32)}
 
     def outputs(self) -> Mapping[str, tuple[tuple[int, ...], Any]]:

@@ -8,7 +8,7 @@ much. Besides it is off by what the machine does meanwhile; an interval is of se
 
 The check sends half of the requests that there are at once, then some as they come usually, and these again
 after another model was loaded: each must be answered once, with what the model makes of it alone, in float64.
-The answers of all readings are held to the same.
+The answers of all readings are held to the same: one that never comes is no late one.
 
 Workload: ``inputs``, ``hidden`` and ``outputs`` of the perceptron; ``limit_ms``; ``repeated``, the share of
 requests for one of ``popular`` inputs, of which some are asked for more often (Zipf's law). The others differ
@@ -113,6 +113,7 @@ class Serving(Objective):
                     heard = server.ask(replace(load, limit=self.limit, allowed=int(LATE * count)))
                     _require_right(heard)
                     if heard.late <= LATE * count:
+                        _require_all(heard, count)  # it was not broken off
                         held.append(heard)
                         return True
                 return False
@@ -155,9 +156,13 @@ def _error_of_all(server: Served, load: Load) -> float:
     """The error of the answers; raises where not each request got one."""
     heard = server.ask(load)
     _require_right(heard)
-    if heard.answered < load.count:
-        raise WrongAnswer(f"of {load.count} requests {load.count - heard.answered} were never answered")
+    _require_all(heard, load.count)
     return heard.error
+
+
+def _require_all(heard: Heard, count: int) -> None:
+    if heard.answered < count:
+        raise WrongAnswer(f"of {count} requests {count - heard.answered} were never answered")
 
 
 def _require_right(heard: Heard) -> None:

@@ -27,7 +27,11 @@ IMAGES = (
 )
 
 
+DEFAULT = Plan(weight_decay=1e-4)
+
+
 class DigitsPerceptron(TrainingObjective):
+    default = DEFAULT
     textbooks = IMAGES
     workload_facts = (*TrainingObjective.training_facts, "width", "depth")
     least_sizes = (("width", 1), ("depth", 0))

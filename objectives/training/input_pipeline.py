@@ -95,11 +95,15 @@ class InputPipeline(Objective):
     def measure(self, loaded: Feed, rng: np.random.Generator) -> Mapping[str, float]:
         """An epoch."""
         torch.manual_seed(int(rng.integers(MOST_SEED)))
+        came = 0
         with torch.inference_mode():
             start = perf_counter()
             for batch in loaded.epoch():
                 self._layer(batch.pictures)
+                came += len(batch.pictures)
             seconds = perf_counter() - start
+        if came != self.samples:
+            raise WrongAnswer(f"of {self.samples} samples {came} came in a reading")
         return {"rate": self.samples / seconds, "kept": float(loaded.kept.bytes)}
 
     def check(self, loaded: Feed, rng: np.random.Generator) -> Mapping[str, float]:

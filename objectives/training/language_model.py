@@ -16,6 +16,7 @@ from autotune.measure.objective import Context, Infeasible
 
 
 class LanguageModel(TrainingObjective):
+    default = Plan(batch=32, weight_decay=1e-2)
     textbooks = (
         Textbook(
             "gpt-textbook",

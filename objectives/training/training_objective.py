@@ -17,6 +17,7 @@ target; ``peak_memory`` in bytes (of the process, or allocated on the GPU); in t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -46,6 +47,7 @@ from autotune.measure.objective import (
 from autotune.measure.readings import Sample
 
 CHECKPOINT = "training.pt"
+_DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 MOST_SEED = 2**31
 
 
@@ -61,6 +63,8 @@ class Textbook:
 class TrainingObjective(Objective):
     """Base class. Subclasses say what the data and the model are, and what the textbooks do."""
 
+    default: ClassVar[Plan] = Plan()
+    """That of the ready space, for the range test to find a rate for."""
     textbooks: ClassVar[tuple[Textbook, ...]] = ()
     training_facts: ClassVar[tuple[str, ...]] = ("epochs", "step_samples", "device", "target", "until")
     """What a workload may say of any training: a part of a subclass's ``workload_facts``."""
@@ -201,20 +205,23 @@ class TrainingObjective(Objective):
         for textbook in self.textbooks:
             if textbook.name == baseline.name:
                 return self.load(textbook.plan)
-        plan = self.load(Plan())
+        plan = self.load(self.default)
         with refusals():
             rate = suggested_rate(self.make_model, self.data, plan, self.context.seed, self.device)
         return replace(plan, rate=rate)
 
 
 def find_device(name: str) -> torch.device:
-    """The device of that name; ``auto``: a GPU where there is one. Raises ``ValueError`` where there is
-    none."""
+    """The device of that name; ``auto``: a GPU where there is one. Raises :class:`Infeasible` for one that is
+    not here."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise ValueError("the workload asks for a GPU, and PyTorch finds none here")
-    return torch.device(name)
+    if not _DEVICE.fullmatch(name):
+        raise Infeasible(f"device should be auto, cpu, cuda or the like of cuda:1, and is {name!r}")
+    device = torch.device(name)
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise Infeasible(f"there is no GPU for the device {name!r} here; auto takes what there is")
+    return device
 
 
 @contextmanager

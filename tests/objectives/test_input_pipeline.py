@@ -91,6 +91,7 @@ class Wrong:
 
     def __init__(self, right: Any, fault: str, pictures: np.ndarray) -> None:
         self.right, self.fault, self.pictures = right, fault, np.array(pictures)
+        self.kept = right.kept
 
     def epoch(self) -> Iterator[Any]:
         for number, batch in enumerate(self.right.epoch()):
@@ -129,6 +130,12 @@ def test_a_feed_that_is_wrong_is_always_caught(pipeline: Any, fault: str, says: 
     for seed in range(10):
         with pytest.raises(WrongAnswer, match=says):
             pipeline.check(wrong, np.random.default_rng(seed))
+
+
+def test_nor_has_a_reading_a_rate_in_which_a_batch_is_missing(pipeline: Any) -> None:
+    wrong = Wrong(feed(pipeline), "a batch is left out", pipeline.pictures)
+    with pytest.raises(WrongAnswer, match="of 70 samples 54 came in a reading"):
+        pipeline.measure(wrong, np.random.default_rng(0))
 
 
 def test_the_samples_are_written_once(pipeline: Any, tmp_path: Path) -> None:

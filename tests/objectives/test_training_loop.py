@@ -165,6 +165,27 @@ def test_a_wrong_sum_of_micro_batches_is_found(
         gradient_error(objective.make_model, objective.data, plan, 0, CPU)
 
 
+@pytest.mark.parametrize("name", ["digits-mlp", "language-model"])
+@pytest.mark.parametrize("fault", ["twice as large", "of other samples", "of other targets"])
+def test_what_is_wrong_without_micro_batches_is_found_as_well(
+    objectives: dict[str, Any], monkeypatch: pytest.MonkeyPatch, fault: str, name: str
+) -> None:
+    """What it was held against was another training, which had the same mistake."""
+
+    class Faulty(Training):
+        def accumulate(self, chosen: Any) -> Any:
+            if fault == "of other targets":
+                self._train = replace(self._train, targets=self._train.targets.flip(0))
+            for _ in range(2 if fault == "twice as large" else 1):
+                loss = super().accumulate(chosen + (fault == "of other samples"))
+            return loss
+
+    monkeypatch.setattr(training_oracle, "Training", Faulty)
+    objective = objectives[name]
+    with pytest.raises(WrongAnswer, match="differs by"):
+        gradient_error(objective.make_model, objective.data, Plan(batch=8), 0, CPU)
+
+
 def _still_scaled(self: Any, optimiser: Any) -> list[Any]:
     self.weights.gather()
     return [p.grad for p in self.weights.updated if p.grad is not None]

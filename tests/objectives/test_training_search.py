@@ -76,6 +76,7 @@ def test_a_search_of_it_ends_well(tmp_path: Path, name: str) -> None:
 def test_the_default_of_each_is_right_and_can_be_read_again(tmp_path: Path) -> None:
     for name in NAMES:
         spec = read_small(name)
+        assert {metric.name: metric.unit for metric in spec.metrics}["seconds"] == "s"
         objective = small_objective(name, tmp_path)
         plan = objective.load(spec.space.default())
         assert objective.check(plan, np.random.default_rng(0))["gradient_error"] < 1e-4
@@ -84,6 +85,15 @@ def test_the_default_of_each_is_right_and_can_be_read_again(tmp_path: Path) -> N
         other = objective.measure(plan, np.random.default_rng(2)).values
         assert first["loss"] == again["loss"] != other["loss"]
         assert 0.0 < first["test_accuracy"] <= 1.0 and first["peak_memory"] > 2**20
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rate_is_found_for_the_default_of_the_space(tmp_path: Path, name: str) -> None:
+    """It was for a plan of which batch and weight decay were others."""
+    objective = small_objective(name, tmp_path)
+    assert objective.load(read_small(name).space.default()) == objective.default
+    found = objective.load_baseline(next(b for b in objective.baselines() if b.name == "lr-finder"))
+    assert replace(found, rate=objective.default.rate) == objective.default
 
 
 def test_a_run_ends_at_its_target_or_says_how_far_it_is(tmp_path: Path) -> None:

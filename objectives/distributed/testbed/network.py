@@ -102,18 +102,18 @@ def links_of(devices: Sequence[Device]) -> list[Link]:
     return links
 
 
-def network_for(devices: Sequence[Device], folder: Path | None = None) -> Network:
+def network_for(devices: Sequence[Device]) -> Network:
     """What connects these devices: links where all have one and they can be made, else loopback.
 
     The loopback network says in its facts why it is not what was asked for. Raises ``ValueError`` as
-    :func:`links_of` does. ``folder``: for the compiled switch.
+    :func:`links_of` does.
     """
     links = links_of(devices)
     if not links:
         return Loopback()
     if why := unable():
         return Loopback(why)
-    return ShapedNetwork(links, compile_wire(folder))
+    return ShapedNetwork(links, compile_wire())
 
 
 @lru_cache(1)

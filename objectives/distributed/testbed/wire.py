@@ -108,9 +108,9 @@ class Wire:
         return line
 
 
-def compile_wire(folder: Path | None = None) -> Path:
-    """The program in ``folder`` (default: one of this user), compiled where it is not there yet."""
-    folder = folder or Path(tempfile.gettempdir()) / f"autotune-wire-{os.getuid()}"
+def compile_wire() -> Path:
+    """The program in a folder of this user, compiled where it is not there yet."""
+    folder = Path(tempfile.gettempdir()) / f"autotune-wire-{os.getuid()}"
     try:
         compiler = c_compiler()
     except NoCompilerError as error:

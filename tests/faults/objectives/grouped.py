@@ -31,7 +31,7 @@ class Grouped(GroupObjective):
     """Says 0.01 s plus something for the knob ``number``; knows nothing of faults but what rank 1 is told."""
 
     def network(self, devices: Sequence[Device]) -> Network:
-        return testbed.network_for(devices, self.context.cache)
+        return testbed.network_for(devices)
 
     def measure(self, loaded: Any, rng: np.random.Generator) -> float:
         group = self.group(DEVICES, stall=3.0)

@@ -1,9 +1,17 @@
-"""The modules of ``objectives/distributed`` for their tests."""
+"""The modules of ``objectives/distributed`` for their tests, as they are or with something planted."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from autotune.measure.loading.load import load_objective
+from autotune.measure.objective import Context
+from autotune.space.spec import PythonObjective
+from tests.objectives.beside import planted
 
 FOLDER = Path(__file__).parents[3] / "objectives" / "distributed"
 
@@ -12,3 +20,23 @@ def importable() -> None:
     """The modules of the folder can be imported by name, as they import one another."""
     if str(FOLDER) not in sys.path:
         sys.path.append(str(FOLDER))
+
+
+@contextmanager
+def with_fault(
+    target: str, workload: dict[str, Any], name: str, old: str, new: str, into: Path
+) -> Iterator[Any]:
+    """An objective of a copy of the folder, in whose file ``name`` stands ``new`` in the place of ``old``."""
+    copy = planted(FOLDER, name, ((old, new),), into)
+    known = {file.stem for file in FOLDER.glob("*.py")} & set(sys.modules)
+    before = {module: sys.modules.pop(module) for module in known}
+    sys.path.insert(0, str(copy))
+    try:
+        objective = load_objective(PythonObjective(target, copy), Context(workload, {}, into))
+        yield objective
+        objective.tidy()
+    finally:
+        sys.path.remove(str(copy))
+        for file in FOLDER.glob("*.py"):
+            sys.modules.pop(file.stem, None)
+        sys.modules.update(before)

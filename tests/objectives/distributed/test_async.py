@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from autotune.measure.objective import Context, Diverged, WrongAnswer
 from autotune.space.reading.reader import read_spec
-from tests.objectives.distributed.importing import FOLDER, importable
+from tests.objectives.distributed.importing import FOLDER, importable, with_fault
 
 importable()
 
@@ -22,7 +23,9 @@ from async_sgd import AsyncSgd  # noqa: E402
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="not installed: torch")
 
-MODES = read_spec(FOLDER.parents[1] / "searchspaces" / "async-sgd.yaml").space.knob("mode").options
+SPEC = read_spec(FOLDER.parents[1] / "searchspaces" / "async-sgd.yaml")
+MODES = SPEC.space.knob("mode").options
+BOUND = {metric.name: metric.at_most for metric in SPEC.metrics}["error"]
 EASY = {"workers": 2, "width": 16, "depth": 1, "target": 1.8, "validate": 10, "seconds": 10}
 
 
@@ -49,6 +52,34 @@ def test_every_mode_comes_to_an_easy_target_and_says_how(training: AsyncSgd) -> 
             assert values["loss"] <= 1.8 and values["time"] > 0 and values["lead"] <= plan.most_lead
             if mode in ("allreduce", "server"):
                 assert values["staleness"] == values["lead"] == 0
+
+
+FAULTS = {
+    "the server takes the sum": ("rooms]).mean(0)", "rooms]).sum(0)"),
+    "workers take the sum": ("self.descend(total[:-1] / self.workers)", "self.descend(total[:-1])"),
+    "a worker leaves a sample out": (
+        "self.rank.rank * self.plan.batch)",
+        "self.rank.rank * self.plan.batch - (self.rank.rank > 1))",
+    ),
+    "momentum is forgotten": ("self.velocity.mul_(self.plan.momentum)", "self.velocity.mul_(0)"),
+}
+
+
+@pytest.mark.torch
+@needs_torch
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_no_step_of_sgd_is_past_the_bound(tmp_path: Path, fault: str) -> None:
+    """One process took its steps by the members' own rule, and forgot the momentum as they did."""
+    with with_fault("async_sgd.py:AsyncSgd", EASY, "async_ranks.py", *FAULTS[fault], tmp_path) as wrong:
+        assert wrong.check(wrong.load({}), np.random.default_rng(0))["error"] > BOUND
+
+
+@pytest.mark.torch
+@needs_torch
+def test_a_lead_is_counted_in_steps_also_where_a_message_is_of_several(training: AsyncSgd) -> None:
+    """It was counted in messages: four steps were a lead of one."""
+    values = training.measure(Plan("easgd", rate=0.2, period=4), np.random.default_rng(1)).values
+    assert values["lead"] >= 4 and values["lead"] % 4 == 0
 
 
 @pytest.mark.torch

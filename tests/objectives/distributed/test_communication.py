@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from autotune.errors import InputError
 from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.space.reading.reader import read_spec
-from tests.objectives.distributed.importing import FOLDER, importable
+from tests.objectives.distributed.importing import FOLDER, importable, with_fault
 
 importable()
 
@@ -97,13 +97,43 @@ def test_what_is_not_exact_owes_it_to_the_next_time(reducing: Allreduce) -> None
 @pytest.mark.torch
 @needs_torch
 def test_every_step_is_that_of_one_process(training: DataParallel) -> None:
+    names = {metric.name for metric in read_spec(SPACES / "comm-ddp.yaml").metrics}
     for plan in STEPS:
         found = training.check(plan, np.random.default_rng(3))
         assert found["error"] < {"none": 1e-4, "fp16": 2e-3, "int8": 5e-2}[plan.compression], plan
         values = training.measure(plan, np.random.default_rng(4)).values
         assert values["time"] > 0 and ("exposed" in values) == (plan.reducer != "ddp")
+        assert {*found, *values} <= names, "a metric without a unit"
     assert found["compute"] > 0 and found["communication"] > 0
     assert found["ratio"] == pytest.approx(found["compute"] / found["communication"])
+
+
+HALVES = ('half = self.plan.compression == "fp16"', "half = True")
+FAULTS = {
+    "a sum is rounded to halves unasked": ("comm_allreduce.py:Allreduce", "allreduce.py", *HALVES),
+    "gradients are rounded to halves unasked": ("comm_ddp.py:DataParallel", "allreduce.py", *HALVES),
+    "the mean is a hundredth too small": (
+        "comm_ddp.py:DataParallel",
+        "ddp_reducer.py",
+        "self.rank.world, out=parameter.grad",
+        "1.01 * self.rank.world, out=parameter.grad",
+    ),
+}
+
+
+@pytest.mark.torch
+@needs_torch
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_float32_does_not_explain_is_wrong_where_nothing_is_compressed(
+    tmp_path: Path, fault: str
+) -> None:
+    """The spaces' bounds have room for int8, and so had for what was rounded unasked."""
+    target, *changed = FAULTS[fault]
+    ranks = {"megabytes": 0.05} if "Allreduce" in target else {"width": 48, "depth": 3, "samples": 16}
+    with with_fault(target, {"world": 2, **ranks}, *changed, tmp_path) as wrong:
+        for seed in range(3):
+            with pytest.raises(WrongAnswer, match=r"off by .* explains"):
+                wrong.check(wrong.load({}), np.random.default_rng(seed))
 
 
 def took(got: float = 6.0, checksum: int = 1) -> Took:
@@ -137,6 +167,16 @@ def test_rounding_is_no_error_and_a_piece_that_is_left_out_is_one(elements: int)
     verify_sums(plan, of_both(float(half.sum())), elements)
     with pytest.raises(WrongAnswer, match="instead of"):
         verify_sums(plan, of_both(float(piece.sum())), elements)
+
+
+@pytest.mark.torch
+@needs_torch
+def test_a_model_without_hidden_layers_is_given_time_as_well(tmp_path: Path) -> None:
+    """On a slow link its ranks were to be silent for less than no time."""
+    slow = {"world": 1, "width": 512, "depth": 0, "samples": 4, "link": {"bandwidth": 1e6, "latency": 0.0}}
+    objective = DataParallel(Context(slow, {}, tmp_path))
+    assert objective.check(Plan(), np.random.default_rng(0))["error"] < 1e-4
+    objective.tidy()
 
 
 @pytest.mark.torch

@@ -48,5 +48,5 @@ def test_what_does_not_come_back_is_wrong(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_without_a_gpu_it_says_so() -> None:
-    with pytest.raises(InputError, match="PyTorch finds no GPU here"):
+    with pytest.raises(InputError, match="refuses this workload: PyTorch finds no GPU here; the code can be"):
         copies(device="cuda")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,27 @@ def test_panels_that_are_asked_for_ahead_are_all_held() -> None:
     for number in range(4):
         copies.send(1, number, 10)
     assert (count.now, count.most) == (130, 130)
+
+
+def test_nothing_that_several_threads_count_gets_lost() -> None:
+    """Each of three others is served by a thread; bytes that one of them had sent were lost to another's."""
+    count, interval = Count(0), sys.getswitchinterval()
+
+    def count_some() -> None:
+        for _ in range(20_000):
+            count.send(1)
+            count.add(1)
+
+    threads = [threading.Thread(target=count_some) for _ in range(3)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert (count.sent, count.now, count.most) == (60_000,) * 3
 
 
 @pytest.fixture(scope="module")

@@ -82,6 +82,16 @@ def test_baselines_are_plans_that_can_be_measured(objective: Any) -> None:
     assert objective.load_baseline(objective.baselines()[1]).place == (0, 0, 1, 1)
 
 
+def test_a_baseline_that_the_batch_cannot_be_cut_for_says_so(tmp_path: Path) -> None:
+    """It ended with an IndexError in a rank, after all layers and links had been measured."""
+    spec = read_spec(SPACES / "placement-pipeline.yaml")
+    workload = {**SMALL["placement-pipeline"], "batch": 6, "devices": {"one": {}}}
+    objective = load_objective(spec.objective, Context(workload, {}, tmp_path))
+    for baseline in objective.baselines()[1:]:
+        with pytest.raises(Infeasible, match="a batch of 6 has no 4 equal parts"):
+            objective.load_baseline(baseline)
+
+
 def test_a_planted_mistake_is_found(objective: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oracle itself is told of another model."""
     monkeypatch.setitem(objective.__dict__, "model", objective.model)
@@ -138,8 +148,8 @@ def test_a_step_is_until_the_last_device_has_ended_it(objective: Any) -> None:
     import sys
 
     seconds = sys.modules[type(objective).__module__].step_seconds
-    one = Stepped(0.0, (1.0, 2.0, 3.5), 0.0, 0, 0.0)
-    two = Stepped(0.2, (0.9, 2.4, 3.0), 0.0, 0, 0.0)
+    one = Stepped(0.0, (1.0, 2.0, 3.5), 0.0, 0)
+    two = Stepped(0.2, (0.9, 2.4, 3.0), 0.0, 0)
     assert seconds([one, two]) == pytest.approx(1.1)
 
 

@@ -118,6 +118,19 @@ def test_what_is_wrong_is_always_caught(tmp_path: Path, fault: str) -> None:
         serving.check(serving.load(one.knobs), np.random.default_rng(0))
 
 
+def test_a_rate_at_which_an_answer_gets_lost_does_not_hold(tmp_path: Path) -> None:
+    """It counted as one of the few that may be late."""
+    changes = ((WRITES, f"request[:2] != b'\\7\\0' and {WRITES}"),)
+    folder = planted(SERVING, "batch_server.py", changes, tmp_path)
+    generator = folder / "load_generator.py"
+    generator.write_text(generator.read_text().replace("PATIENCE = 10.0", "PATIENCE = 1.0"))
+    serving = small_server(tmp_path, folder)
+    loaded = serving.load(BATCHES)
+    loaded.start = 2000.0
+    with pytest.raises(WrongAnswer, match="of 600 requests 1 were never answered"):
+        serving.measure(loaded, np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("where", ["batcher = Batcher(shape, **knobs)", "self._waiting.append("])
 def test_a_server_that_ends_says_why(tmp_path: Path, where: str) -> None:
     ends = "import os; os.write(2, b'MemoryError: no room for it'); os._exit(1)"
