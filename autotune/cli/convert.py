@@ -29,10 +29,18 @@ if TYPE_CHECKING:
     help="A list or function of the source to read in the place of what the decorator names.",
 )
 @click.option("--run", is_flag=True, help="Import the source, and take the configurations that it makes.")
+@click.option("--all", "everything", is_flag=True, help="All combinations of the values, the list's first.")
 @click.option("--force", is_flag=True, help="Write over SPACE where it exists.")
 @json_option
 def command(
-    file: Path, output: Path | None, kernel: str, configs: str, run: bool, force: bool, as_json: bool
+    file: Path,
+    output: Path | None,
+    kernel: str,
+    configs: str,
+    run: bool,
+    everything: bool,
+    force: bool,
+    as_json: bool,
 ) -> int:
     """Make a space.yaml from FILE: a Python source with triton.autotune (.py), or a T1 file (.json).
 
@@ -44,7 +52,7 @@ def command(
     space = output or Path(file.stem + ".yaml")
     refuse_existing(space, force, file)
     with said_if_long("reading it and counting its configurations: Ctrl-C ends it", quiet=as_json):
-        converted = _converted(file, kernel, configs, space, run)
+        converted = _converted(file, kernel, configs, space, run, everything)
         write_text(space, converted.text())
         size, most = converted.checked().feasible.size, combinations(converted.knobs)
     document = {
@@ -68,15 +76,17 @@ def command(
     return 0
 
 
-def _converted(file: Path, kernel: str, configs: str, space: Path, run: bool) -> Converted:
+def _converted(file: Path, kernel: str, configs: str, space: Path, run: bool, everything: bool) -> Converted:
     """The space of what ``file`` describes."""
     from autotune.interop.space_files import kernel_tuner_t1, triton_configs, triton_run
 
     if file.suffix == ".json":
-        if kernel or configs or run:
-            raise InputError("--kernel, --configs and --run are for Python sources: a T1 file has one kernel")
+        if kernel or configs or run or everything:
+            message = "--kernel, --configs, --run and --all are for Python sources: a T1 file has one kernel"
+            raise InputError(message)
         return kernel_tuner_t1.convert(file)
     if file.suffix == ".py":
         convert = triton_run.convert if run else triton_configs.convert
-        return convert(file, kernel, configs, space)
+        converted = convert(file, kernel, configs, space)
+        return converted.widened() if everything else converted
     raise InputError(Problem(f"{file} is of no known kind", expected="a .py or a .json file"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from autotune.space.reading.reader import read_spec
 from tests.cli.conftest import autotune
 
 KERNELS = """
@@ -37,6 +38,30 @@ def test_a_source_becomes_a_space(tmp_path: Path) -> None:
     assert (document["kernel"], document["configurations"], document["combinations"]) == ("add", 3, 4)
 
 
+def test_all_combinations_can_be_searched_with_the_list_first(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    done = autotune(tmp_path, "convert", "kernels.py", "--all")
+    assert "kernels.yaml: 3 knobs, 4 configurations of 4 combinations" in done.stdout, done.stderr
+    spec = read_spec(tmp_path / "kernels.yaml")
+    assert spec.space.default() == {"BLOCK": 64, "num_warps": 2, "num_stages": 3}
+    assert [dict(one) for one in spec.search.first] == [
+        {"BLOCK": 64, "num_warps": 4, "num_stages": 3},
+        {"BLOCK": 128, "num_warps": 4, "num_stages": 3},
+    ]
+
+
+def test_of_a_long_list_a_few_are_tried_first(tmp_path: Path) -> None:
+    text = KERNELS.replace("(64, 128)", "[2**i for i in range(3, 30)]").replace("if b < 128 or w > 2", "")
+    (tmp_path / "kernels.py").write_text(text)
+    done = autotune(tmp_path, "convert", "kernels.py", "--all")
+    assert done.returncode == 0, done.stderr
+    blocks = [one["BLOCK"] for one in read_spec(tmp_path / "kernels.yaml").search.first]
+    assert len(blocks) == 20 and blocks[0] == 8 and blocks[-1] == 2**28
+    assert "20 of its configurations, evenly drawn" in " ".join(
+        (tmp_path / "kernels.yaml").read_text().split()
+    )
+
+
 def test_the_space_of_a_t1_file_can_be_counted_before_its_objective_is_written(tmp_path: Path) -> None:
     knobs = [{"Name": "tile", "Type": "int", "Values": "[1, 2, 4]"}]
     document = {"ConfigurationSpace": {"TuningParameters": knobs, "Conditions": [{"Expression": "tile > 1"}]}}
@@ -57,7 +82,7 @@ def test_what_cannot_be_converted_is_said(tmp_path: Path) -> None:
         (["kernels.py"], "nothing here is decorated with triton.autotune"),
         (["notes.txt"], "notes.txt is of no known kind"),
         (["T1.json"], "this is no T1 file"),
-        (["T1.json", "--kernel", "add"], "--kernel, --configs and --run are for Python sources"),
+        (["T1.json", "--kernel", "add"], "--kernel, --configs, --run and --all are for Python sources"),
         (["missing.py"], "there is no such file"),
     ):
         done = autotune(tmp_path, "convert", *arguments)

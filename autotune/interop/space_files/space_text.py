@@ -10,13 +10,16 @@ from dataclasses import dataclass, field, replace
 
 from autotune.errors import InputError, Location, Problem
 from autotune.measure.commands.placeholders import yaml_key, yaml_value
-from autotune.space.configuration import Value
+from autotune.space.configuration import FrozenMap, Value
 from autotune.space.knobs import Choice, Flag, OrderedValues
 from autotune.space.knobs.knob import Knob
 from autotune.space.language.syntax import check_name
 from autotune.space.space import Space
 
 WIDTH = 100
+MOST_FIRST = 20
+"""Of a long list, what is tried first: each costs a try."""
+
 NARROWEST = 20
 """What is left for values beside a long name."""
 
@@ -73,10 +76,23 @@ class Converted:
     default: Mapping[str, Value]
     constraints: Sequence[str] = ()
     workload: Mapping[str, Value] = field(default_factory=dict)
+    listed: Sequence[Mapping[str, Value]] = ()
+    """The configurations that the file lists, where it is a list that the constraints come of."""
+    first: Sequence[Mapping[str, Value]] = ()
+    """What is to be tried right after the default."""
     notes: Sequence[str] = ()
     """What could not be taken over as it was."""
     file: str = ""
     """What was read, for messages."""
+
+    def widened(self) -> Converted:
+        """All combinations of the values of a list; what it lists is tried first, evenly drawn of many."""
+        others = [one for one in self.listed if one != self.default]
+        step = max(len(others) / MOST_FIRST, 1.0)
+        first = [others[int(place * step)] for place in range(min(len(others), MOST_FIRST))]
+        which = f"{len(first)} of its configurations, evenly drawn," if step > 1.0 else "Its configurations"
+        about = f"{self.about} Here all combinations are in. {which} are tried first."
+        return replace(self, constraints=(), first=first, about=about)
 
     def checked(self) -> Space:
         """The space itself. Raises :class:`InputError` with what a space file cannot say of it."""
@@ -150,6 +166,13 @@ class Converted:
         ]
         if self.constraints:
             lines += ["", "constraints:", *(f"  - {yaml_value(rule)}" for rule in self.constraints)]
+        if self.first:
+            lines += [
+                "",
+                "search:",
+                "  first:",
+                *(f"    - {yaml_value(FrozenMap(one))}" for one in self.first),
+            ]
         return "\n".join(lines) + "\n"
 
 

@@ -134,7 +134,6 @@ def space_of(listed: Listed, file: Path, output: Path | None = None) -> Converte
         notes.append(f"no short rules leave just the {number:,} configurations of the list: all are in.")
     about = f"The configurations of triton.autotune for {listed.kernel} ({file.name}:{listed.line}): "
     about += f"{number:,} of {most:,} combinations. The default is the first of the list."
-    about += " To search all combinations, take the constraints away." if constraints else ""
     return Converted(
         name=listed.kernel,
         about=about,
@@ -143,6 +142,7 @@ def space_of(listed: Listed, file: Path, output: Path | None = None) -> Converte
         default=rows[0],
         constraints=constraints,
         workload=dict.fromkeys(listed.keys, WORKLOAD),
+        listed=list(unique.values()),
         notes=tuple(dict.fromkeys(notes)),
         file=str(file),
     )
