@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from autotune.errors import InputError, Location, Problem
 from autotune.measure.commands.placeholders import yaml_key, yaml_value
-from autotune.space.configuration import FrozenMap, Value
+from autotune.space.configuration import Value
 from autotune.space.knobs import Choice, Flag, OrderedValues
 from autotune.space.knobs.knob import Knob
 from autotune.space.language.syntax import check_name
@@ -57,6 +57,11 @@ def can_be_written(value: object) -> bool:
     if isinstance(value, Mapping):
         return all(map(can_be_written, (*value, *value.values())))
     return not isinstance(value, tuple) or all(map(can_be_written, value))
+
+
+def _flow(values: Mapping[str, Value]) -> str:
+    """``{m: 960, n: 960}``."""
+    return "{" + ", ".join(f"{yaml_key(name)}: {yaml_value(value)}" for name, value in values.items()) + "}"
 
 
 def _is_number(value: Value) -> bool:
@@ -143,7 +148,6 @@ class Converted:
     def text(self) -> str:
         """The text of the space file. Raises as :meth:`checked` does."""
         self.checked().default()
-        facts = ", ".join(f"{yaml_key(name)}: {yaml_value(value)}" for name, value in self.workload.items())
         lines = [
             *comment_lines(self.about),
             *(line for note in self.notes for line in comment_lines(f"Note: {note}")),
@@ -151,8 +155,8 @@ class Converted:
             f"name: {yaml_value(self.name)}",
             "# What measures it, for autotune search; @autotune.kernel does without.",
             f"objective: {yaml_value(self.objective)}",
-            *(["# The problem to search for: put your own numbers here."] if facts else []),
-            *([f"workload: {{{facts}}}"] if facts else []),
+            *(["# The problem to search for: put your own numbers here."] if self.workload else []),
+            *([f"workload: {_flow(self.workload)}"] if self.workload else []),
             "",
             "metrics:",
             "  time: {goal: minimize, unit: s}",
@@ -171,7 +175,7 @@ class Converted:
                 "",
                 "search:",
                 "  first:",
-                *(f"    - {yaml_value(FrozenMap(one))}" for one in self.first),
+                *(f"    - {_flow(one)}" for one in self.first),
             ]
         return "\n".join(lines) + "\n"
 
