@@ -17,7 +17,7 @@ from dataclasses import asdict
 from autotune.measure.clocks import monotonic
 from autotune.measure.outcome import Outcome
 from autotune.provenance.environment import Environment
-from autotune.search.contract import Problem
+from autotune.search.contract import Problem, Source
 from autotune.search.registry import make_strategy
 from autotune.session.budget import Spent
 from autotune.session.engine import engine
@@ -84,17 +84,7 @@ class Ledger:
         untried = passed_over(spec.space, spec.search.first)
         self.notes = (*study.notes, *learned.notes, *([raised] if raised else []), *untried)
         """What the user should be told as the search begins."""
-        problem = Problem(
-            spec.space,
-            spec.metrics,
-            None if part else spec.budget.trials,
-            spec.search.options,
-            sources=learned.sources,
-            seconds=None if part else spec.budget.time,
-            memory=spec.measure.memory,
-            first=first_tries(spec.space, spec.search.first),
-            judged=spec.search.early_stopping.metric if spec.search.early_stopping else "",
-        )
+        problem = _problem(spec, learned.sources, part)
         self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
         close_dead(store, study.record.id)
         self._searched_before = seconds_searched(store, study.record.id)
@@ -339,3 +329,19 @@ class Ledger:
                 self._finished += 1
                 self.failure.hear(result)
                 self._incumbent.hear(result)
+
+
+def _problem(spec: StudySpec, sources: tuple[Source, ...], part: bool) -> Problem:
+    """What the strategy is told before it hears of any trial."""
+    early = spec.search.early_stopping
+    return Problem(
+        spec.space,
+        spec.metrics,
+        None if part else spec.budget.trials,
+        spec.search.options,
+        sources=sources,
+        seconds=None if part else spec.budget.time,
+        memory=spec.measure.memory,
+        first=first_tries(spec.space, spec.search.first),
+        judged="" if early is None else early.metric,
+    )
