@@ -204,8 +204,9 @@ class Transfer:
         space = self._problem.space
         for name in self._switches:
             if name in centre:
-                for value in space.knob(name).cells[0].values:
-                    turned = assemble(space, {**centre, name: value})
+                knob = space.knob(name)
+                for place in range(len(knob.cells[0].values)):
+                    turned = assemble(space, {**centre, name: knob.join([place])})
                     if turned is not None:
                         yield turned
 

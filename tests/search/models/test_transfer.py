@@ -13,7 +13,7 @@ from autotune.search.models.source_model import CONSISTENT, SourceModel
 from autotune.search.models.transfer import TAUGHT, Transfer
 from autotune.search.strategies.bayes import Bayes
 from autotune.space.configuration import Configuration
-from autotune.space.knobs import Flag, IntegerRange
+from autotune.space.knobs import Assignment, Flag, IntegerRange
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -86,6 +86,23 @@ def test_the_first_try_owes_nothing_to_the_sources_and_the_second_is_the_best_el
 def test_then_a_switch_is_turned_around_the_best() -> None:
     _, best, turned = (p.configuration for p in searched((source(slower),), 3))
     assert turned == {**best, "fused": not best["fused"]}
+
+
+def test_where_a_single_item_goes_is_a_switch_too() -> None:
+    space = Space([IntegerRange("x", 0, 15), Assignment("where", ("model",), ("gpu0", "gpu1"))])
+
+    def elsewhere(configuration: Configuration) -> float:
+        return float(1.0 + configuration["x"] + (configuration["where"]["model"] == "gpu0"))
+
+    drawn = space.sample(np.random.default_rng(1), 60)
+    transfer = Transfer(
+        Problem(space, TIME, sources=(Source("a", tuple(told(elsewhere, c) for c in drawn)),)),
+        Features(space),
+    )
+    default, best = space.configuration({"x": 9}), space.configuration({"x": 0, "where": {"model": "gpu1"}})
+    tried = [default, best]
+    found = transfer.opening([told(elsewhere, c) for c in tried], tried, {c.hash for c in tried})
+    assert found is not None and found[0] == {"x": 0, "where": {"model": "gpu0"}}
 
 
 def test_what_is_good_on_two_devices_comes_before_what_is_best_on_one() -> None:
