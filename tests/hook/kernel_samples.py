@@ -41,3 +41,12 @@ def strided_add(x, y, y_stride, out, n, BLOCK: tl.constexpr):  # noqa: N803
     inside = at < n
     value = tl.load(x + at, mask=inside) + tl.load(y + at * y_stride, mask=inside)
     tl.store(out + at, value, mask=inside)
+
+
+@triton.jit
+def total(x, out, n, BLOCK: tl.constexpr):  # noqa: N803
+    """The sum of ``x``. It has no masks, and is right where BLOCK divides ``n``."""
+    found = 0.0
+    for start in range(0, n, BLOCK):
+        found += tl.sum(tl.load(x + start + tl.arange(0, BLOCK)))
+    tl.store(out, found)

@@ -168,6 +168,14 @@ def test_wrong_configurations_are_found(
         assert run(process, kernel_child.verdict, fault, stride, in_place, answered), fault
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_what_is_read_past_the_end_of_a_tensor_passes_for_no_zero(
+    process: ProcessPoolExecutor, dtype: str
+) -> None:
+    right, *wrong = run(process, kernel_child.verdict_past_the_end, dtype)
+    assert not right and all(said.startswith("out[0] is nan") for said in wrong)
+
+
 def test_where_nothing_seems_to_be_written_it_must_be_said(process: ProcessPoolExecutor) -> None:
     assert "written=[...]" in run(process, kernel_child.unwritten)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from autotune.errors import InputError, Problem
 from autotune.hook.recipes.case import is_tensor
-from autotune.measure.kernels.guarded import GUARD_BYTE
+from autotune.measure.kernels.guarded import FENCE_BYTE, GUARD_BYTE
 from autotune.measure.objective import WrongAnswer
 
 Tensor = Any
@@ -78,6 +78,7 @@ class Copy:
     """The same values at the same strides, in memory of its own between two guard bands.
 
     It begins as far from a multiple of 16 bytes as the original, so that the same code is compiled for it.
+    The bands of a tensor of floats are NaN: nothing that is read there passes for a zero.
     """
 
     def __init__(self, tensor: Tensor) -> None:
@@ -89,12 +90,18 @@ class Copy:
         extent = 1 + sum((length - 1) * stride for length, stride in lengths) if tensor.numel() else 0
         start = GUARD_BYTES + tensor.data_ptr() % ALIGNMENT
         end = start + extent * width
-        raw = torch.full((end + GUARD_BYTES,), GUARD_BYTE, dtype=torch.uint8, device=tensor.device)
-        self.bands = (raw[:start], raw[end:])
+        self._guard = FENCE_BYTE if tensor.is_floating_point() else GUARD_BYTE
+        raw = torch.full((end + GUARD_BYTES,), self._guard, dtype=torch.uint8, device=tensor.device)
+        self._bands = (raw[:start], raw[end:])
         memory = raw[start:end].view(tensor.dtype)
         if extent:  # what lies between the elements is copied as well
             memory.copy_(tensor.as_strided((extent,), (1,), tensor.storage_offset()))
         self.tensor = memory.as_strided(tuple(tensor.shape), tensor.stride(), memory.storage_offset())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its bands are as they were."""
+        return not any(bool((band != self._guard).any()) for band in self._bands)
 
 
 @dataclass(frozen=True)
@@ -110,7 +117,7 @@ class Copies:
     def verify(self) -> None:
         """Raise :class:`WrongAnswer` where a kernel wrote outside a tensor."""
         for name, made in self.made.items():
-            if any(bool((band != GUARD_BYTE).any()) for band in made.bands):
+            if not made.is_whole:
                 raise WrongAnswer(f"writes outside {name}")
 
 

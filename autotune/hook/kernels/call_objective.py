@@ -12,11 +12,8 @@ from autotune.hook.kernels.call import Copies, KernelCall, Tensor
 from autotune.measure.gpu.tensors import tensor_error, unchanged
 from autotune.measure.kernels.device_objective import CHECKS, DeviceObjective
 from autotune.measure.kernels.kernel_objective import TOLERANCES
-from autotune.measure.objective import Context, Infeasible
+from autotune.measure.objective import Context
 from autotune.space.configuration import Configuration
-
-REFUSALS = ("OutOfResources", "CompileTimeAssertionFailure", "CompilationError", "PTXASError")
-"""What Triton raises where a configuration cannot be compiled, or the device lacks what it takes."""
 
 
 class CallObjective(DeviceObjective):
@@ -114,15 +111,8 @@ class CallObjective(DeviceObjective):
         for _ in range(CHECKS if self.device.type == "cuda" else 1):
             copies = self._fresh()
             tensors = copies.tensors
-            try:
-                self.kernel_call.run(loaded, tensors)
-                self.apparatus.events.synchronise()
-            except Exception as error:
-                if any(kind.__name__ in REFUSALS for kind in type(error).__mro__):
-                    raise Infeasible(
-                        str(error).splitlines()[0] if str(error) else type(error).__name__
-                    ) from error
-                raise
+            self.kernel_call.run(loaded, tensors)
+            self.apparatus.events.synchronise()
             copies.verify()
             unchanged(others, {name: tensors[name] for name in others})
             for name, expected in self.expected.items():

@@ -54,7 +54,8 @@ def aligned(array: Array) -> Array:
 
 
 def _is_plain(array: Array) -> bool:
-    return isinstance(array, np.ndarray) and array.flags.c_contiguous and not array.dtype.hasobject
+    """Whether its memory is all that there is to it; a masked array has more."""
+    return type(array) is np.ndarray and array.flags.c_contiguous and not array.dtype.hasobject
 
 
 class GuardedArray:

@@ -131,6 +131,32 @@ def verdict(fault: int, stride: int, in_place: bool, answered: bool) -> str:
     return ""
 
 
+def verdict_past_the_end(dtype: str) -> list[str]:
+    """What a check says of sums in blocks that divide the number of elements, and in others; empty: right."""
+    import numpy as np
+    import torch
+
+    from autotune.hook.kernels.call import KernelCall
+    from autotune.hook.kernels.call_objective import CallObjective
+    from autotune.measure.objective import Context, WrongAnswer
+    from tests.hook.kernel_samples import total
+
+    x, out = torch.ones(48, dtype=getattr(torch, dtype)), torch.zeros(1)
+    objective = CallObjective(
+        KernelCall(total, (1,), (x, out, 48), {}, tuple(total.arg_names)),
+        {"BLOCK": 16},
+        Context({}, {}, Path()),
+    )
+    said = []
+    for block in (8, 32, 64):
+        try:
+            objective.check({"BLOCK": block}, np.random.default_rng(0))
+            said.append("")
+        except WrongAnswer as wrong:
+            said.append(str(wrong))
+    return said
+
+
 def unwritten() -> str:
     """What is said where nothing seems to be written."""
     import torch

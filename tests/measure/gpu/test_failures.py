@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from autotune.measure.gpu.driver import DriverError
@@ -85,8 +87,13 @@ def test_pytorchs_own_types() -> None:
 @pytest.mark.torch
 def test_tritons_own_types() -> None:
     pytest.importorskip("triton", reason="Triton is not installed")
+    from triton.compiler.errors import CompileTimeAssertionFailure
     from triton.runtime.errors import OutOfResources, PTXASError
 
-    for error in (OutOfResources(300_000, 232_448, "shared memory"), PTXASError("ptxas refuses")):
+    for error in (
+        OutOfResources(300_000, 232_448, "shared memory"),
+        PTXASError("ptxas refuses"),
+        CompileTimeAssertionFailure("x = 1", ast.parse("x = 1").body[0], "no such block"),
+    ):
         found = classify(error)
         assert found is not None and found.status is Status.INFEASIBLE

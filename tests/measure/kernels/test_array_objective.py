@@ -98,6 +98,8 @@ def test_an_input_that_is_not_in_one_piece_is_given_as_it_is() -> None:
     assert fenced(whole[::2]) is not whole and np.shares_memory(fenced(whole[::2]), whole)
     assert not np.shares_memory(fenced(whole), whole) and (fenced(whole) == whole).all()
     assert fenced(np.empty((0, 3))).shape == (0, 3)
+    masked = np.ma.masked_less(whole[1:], 3.0)
+    assert fenced(masked) is masked and aligned(masked) is masked
 
 
 def test_a_flag_that_is_never_written_is_wrong_whatever_it_should_be() -> None:
