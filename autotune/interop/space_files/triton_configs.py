@@ -92,6 +92,10 @@ class _Reader:
             raise InputError(Problem(message, self.place(found.call), "one kernel of that name", RUN))
         arguments = {word.arg: word.value for word in found.call.keywords if word.arg}
         arguments |= dict(zip(("configs", "key", *LEFT_OUT), found.call.args, strict=False))
+        unseen = [word.value for word in found.call.keywords if word.arg is None]
+        unseen += [one for one in found.call.args if isinstance(one, ast.Starred)]
+        if unseen and not {"configs", "key"} <= arguments.keys():
+            raise self.module.not_understood(unseen[0], "configs and key are read where they are written out")
         if named:
             configs = self.named_configs(named)
         elif "configs" in arguments:

@@ -9,7 +9,7 @@ operand of ``and``, ``or`` and ``not`` is true or false.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autotune.errors import InputError, Location, nearest
@@ -77,8 +77,12 @@ def bind_rule(
     return replace(rule, tree=tree, facts=FrozenMap(binder.facts))
 
 
+@dataclass
 class _Binder(Scope):
     """Binds one rule. Every method for a kind of node answers the bound node and its type."""
+
+    of_numbers: set[Node] = field(default_factory=set)
+    """Those of ``and`` and ``or`` that were given numbers."""
 
     # -- the whole
 
@@ -183,6 +187,14 @@ class _Binder(Scope):
     def arithmetic(self, node: Node, type_: Type, what: str) -> None:
         if not type_ <= ARITHMETIC:
             raise self.fail(node, f"{what} needs numbers, but {show(node)} {is_a(type_)}")
+        self.refuse_logic(node)
+
+    def refuse_logic(self, node: Node) -> None:
+        """Raise for an ``and`` or ``or`` of numbers that in Python comes to one of them: ``a or 1``."""
+        if node in self.of_numbers:
+            message = f"{show(node)} is true or false here, and none of its numbers as in Python"
+            hint = "write min or max, or a rule for each case"
+            raise self.fail(node, message, "a number", hint)
 
     def truth(self, node: Node, type_: Type) -> Node:
         """``node`` as something that is true or false; a number is true where it is not 0."""
@@ -201,10 +213,13 @@ class _Binder(Scope):
         failed = False
         for operand in node.operands:
             try:
-                part = self.truth(*self.node(operand))
+                side, type_ = self.node(operand)
+                part = self.truth(side, type_)
             except ReportedError:
                 failed = True
                 continue
+            if type_ != FLAG or operand in self.of_numbers:
+                self.of_numbers.add(node)
             if isinstance(part, Literal) and part.value is not decisive:
                 continue  # 'x and true' is x
             bound.append(part)
@@ -220,10 +235,13 @@ class _Binder(Scope):
         return (bound[0] if len(bound) == 1 else replace(node, operands=tuple(bound))), FLAG
 
     def listing(self, node: ListOf) -> tuple[Node, Type]:
-        bound = tuple(item for item, _ in self.several(node.items))
-        values = tuple(item.value for item in bound if isinstance(item, Literal))
-        constant = len(values) == len(bound)
-        return Literal(values, node.column) if constant else replace(node, items=bound), LIST
+        bound = self.several(node.items)
+        for item in node.items:
+            self.refuse_logic(item)
+        items = tuple(item for item, _ in bound)
+        values = tuple(item.value for item in items if isinstance(item, Literal))
+        constant = len(values) == len(items)
+        return Literal(values, node.column) if constant else replace(node, items=items), LIST
 
     def comparison(self, node: Comparison) -> tuple[Node, Type]:
         bound = self.several(node.operands)
@@ -232,6 +250,9 @@ class _Binder(Scope):
         for place, sign in enumerate(node.operators):
             (left, left_type), (right, right_type) = bound[place], bound[place + 1]
             written = node.operands[place], node.operands[place + 1]
+            for one, other_type in zip(written, (right_type, left_type), strict=True):
+                if sign not in ("==", "!=") or other_type != FLAG:
+                    self.refuse_logic(one)
             if sign in ("in", "not in"):
                 self.membership(written, left, left_type, right, right_type)
             elif sign in ("==", "!="):

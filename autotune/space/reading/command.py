@@ -137,21 +137,31 @@ def _arguments(node: YamlNode, title: str, check: _PlaceholderCheck) -> tuple[st
         raise wrong(node, title, expected)
     if not words or not words[0]:
         raise wrong(node, title, "a program to run")
+    _refuse_variable(words[0], node, title)
     return words
 
 
-_SHELL_WORD = re.compile(r"\|\|?|&&?|;|[012]?>>?|<|[12]?>&[12]")
-_SHELL_PART = re.compile(r"[^'\"]*(?<!\\)(\$[A-Za-z_({]|`)[^'\"]*")
-"""A variable or a command whose output is meant, in a word without quotes."""
+_SHELL = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|(?P<special>[|&;<>`]|\$[A-Za-z_({])", re.DOTALL)
+"""What is quoted, and what outside of quotes only a shell understands."""
 
 
 def _for_a_shell(text: str) -> str:
-    """The first unquoted word of ``text`` that only a shell understands, such as ``|``; or nothing."""
-    try:
-        words = shlex.split(text, posix=False)  # keeps the quotes
-    except ValueError:  # it reads an escaped quote as the beginning of a text
+    """The first word of ``text`` that only a shell understands, such as ``2>/dev/null``; or nothing."""
+    found = next((part for part in _SHELL.finditer(text) if part["special"]), None)
+    if found is None:
         return ""
-    return next((word for word in words if _SHELL_WORD.fullmatch(word) or _SHELL_PART.fullmatch(word)), "")
+    begin = max(text.rfind(blank, 0, found.start()) for blank in " \t\n") + 1
+    return text[begin:].split(None, 1)[0]
+
+
+def _refuse_variable(word: str, node: YamlNode, title: str) -> None:
+    """Raise where ``NAME=value`` stands in the place of the program."""
+    name, said, value = word.partition("=")
+    if said and _VARIABLE.fullmatch(name):
+        expected = f"a program, and command: {{run: ..., environment: {{{name}: {value}}}}}"
+        raise InputError(
+            Problem(f"{title} begins with {shorten(word)!r}, which is no program", node.where, expected)
+        )
 
 
 def _argument(node: YamlNode, title: str, check: _PlaceholderCheck, problems: Problems) -> str:
@@ -190,6 +200,10 @@ def _config(node: YamlNode | None, check: _PlaceholderCheck, problems: Problems)
         return "", ""
     fields = Fields(entries, title, ("file", "text"), problems)
     name = fields.require("file", text, "", "the name of the file to write")
+    if Path(name).name != name:
+        message = f"{title}.file is {shorten(name)!r}, and it is written into a folder of its own"
+        hint = "{config} stands for its path, in an argument or a variable"
+        problems.add(message, fields.entries["file"].value.where, "a name without a folder", hint)
     template = fields.get("text", lambda part, full: check(text(part, full), part), "")
     if name and "text" not in fields and not name.endswith(CONFIG_ENDINGS):
         problems.add(

@@ -159,6 +159,12 @@ def test_configurations_that_repeat_count_once(tmp_path: Path) -> None:
         ('"BLOCK_K": 32}', '"BLOCK_K": float("nan")}', "kernels.py:11:9: BLOCK_K is nan"),
         ("num_stages=4", "num_stage=4", "kernels.py:11:9: "),
         ('key=["M", "N"]', "key=KEYS", "kernels.py:20:41: 'KEYS' is not understood"),
+        (
+            'key=["M", "N"]',
+            '**{"key": ["M", "N"]}',
+            "kernels.py:20:39: \"{'key': ['M', 'N']}\" is not understood",
+        ),
+        ('configs=configs(), key=["M", "N"]', "*WHAT", "kernels.py:20:18: '*WHAT' is not understood"),
         ("triton.autotune(", "triton.heuristics(", "nothing here is decorated with triton.autotune"),
         ("@triton.jit", "@triton.jit(", "this is not Python"),
         ("return cuda_configs()", "return []", "it is empty"),

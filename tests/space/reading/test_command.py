@@ -29,6 +29,10 @@ class TestCommand:
             "{tile}",
         )
 
+    def test_what_is_quoted_is_not_for_a_shell(self) -> None:
+        words = ("./bench", "--title=a | b", "x;y", "--limit=$HOME {tile}", "<")
+        assert self.command(" ./bench --title='a | b' x\\;y --limit='$HOME {tile}' '<'").arguments == words
+
     def test_mapping(self) -> None:
         objective = self.command(
             """
