@@ -15,27 +15,25 @@ Gradients = Mapping[int, Mapping[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class Truth:
-    """Of one step on one batch."""
+    """Of two steps, each on a batch of its own."""
 
     gradients: Gradients
-    loss: float
-    after: float
-    """The loss of the same batch after the step."""
+    """Of the second step."""
+    losses: tuple[float, float]
+    """Of each batch, before its step."""
 
-    def error(self, parts: Sequence[tuple[Gradients, float, float]]) -> float:
+    def error(self, parts: Sequence[tuple[Gradients, tuple[float, float]]]) -> float:
         """The largest difference, relative to the largest element of what it differs from.
 
-        ``parts``: gradients and the two losses of each device, which are 0 where the last item is elsewhere.
+        ``parts``: gradients and losses of each device, which are 0 where the last item is elsewhere.
         Infinite where an item is missing, or on two devices.
         """
-        items = [item for gradients, _, _ in parts for item in gradients]
+        items = [item for gradients, _ in parts for item in gradients]
         if sorted(items) != sorted(self.gradients):
             return float("inf")
-        errors = [
-            abs(sum(p[1] for p in parts) - self.loss) / abs(self.loss),
-            abs(sum(p[2] for p in parts) - self.after) / abs(self.after),
-        ]
-        for gradients, _, _ in parts:
+        found_losses = [sum(losses) for losses in zip(*(losses for _, losses in parts), strict=True)]
+        errors = [abs(f - true) / abs(true) for f, true in zip(found_losses, self.losses, strict=True)]
+        for gradients, _ in parts:
             for item, found in gradients.items():
                 if set(found) != set(self.gradients[item]):
                     return float("inf")
@@ -52,15 +50,17 @@ def _apart(found: np.ndarray, true: np.ndarray) -> float:
 def truth(model: Model, seed: int) -> Truth:
     """What the placed model should find from the same seed."""
     modules = unsplit(model, seed)
-    batch = model.draw(np.random.default_rng(seed))
-    loss = unsplit_loss(model, modules, batch)
+    rng = np.random.default_rng(seed)
+    first, second = (model.draw(rng) for _ in range(2))
+    optimiser = torch.optim.SGD([p for module in modules for p in module.parameters()], RATE, MOMENTUM)
+    loss = unsplit_loss(model, modules, first)
     loss.backward()  # type: ignore[no-untyped-call]
+    optimiser.step()
+    optimiser.zero_grad()
+    after = unsplit_loss(model, modules, second)
+    after.backward()  # type: ignore[no-untyped-call]
     gradients = {
         item: {name: p.grad.numpy().copy() for name, p in module.named_parameters() if p.grad is not None}
         for item, module in enumerate(modules)
     }
-    parameters = [p for module in modules for p in module.parameters()]
-    torch.optim.SGD(parameters, RATE, MOMENTUM).step()
-    with torch.no_grad():
-        after = unsplit_loss(model, modules, batch)
-    return Truth(gradients, float(loss.detach()), float(after))
+    return Truth(gradients, (float(loss.detach()), float(after.detach())))

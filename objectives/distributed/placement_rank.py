@@ -40,14 +40,12 @@ class Stepped:
 
 @dataclass(frozen=True)
 class Learned:
-    """What one rank did in one step, for the oracle."""
+    """What one rank did in two steps, for the oracle."""
 
     gradients: Mapping[int, Mapping[str, np.ndarray]]
-    """By item and parameter."""
-    loss: float
-    """Of the batch, before the step, where the last item is here."""
-    after: float
-    """Of the same batch after it."""
+    """Of the second one, by item and parameter."""
+    losses: tuple[float, float]
+    """Of the batch of each step, before it, where the last item is here."""
 
 
 def steps(rank: Rank, workload: Mapping[str, Any], plan: Plan, seed: int, count: int) -> Stepped:
@@ -73,19 +71,20 @@ def steps(rank: Rank, workload: Mapping[str, Any], plan: Plan, seed: int, count:
 
 
 def learn(rank: Rank, workload: Mapping[str, Any], plan: Plan, seed: int) -> Learned:
-    """One training step, with its gradients, and the loss that comes of it."""
+    """A training step, and the gradients of the next one: what is left of the first would be in them."""
     model, peers = _prepared(rank, workload)
     part = Part(model, plan, rank.rank, peers, seed)
-    parts = parts_of(model.draw(np.random.default_rng(seed)), plan.micro_batches)
+    rng = np.random.default_rng(seed)
+    first, second = (parts_of(model.draw(rng), plan.micro_batches) for _ in range(2))
     rank.beat("compute", 1)
-    part.step(parts, 0, rank.beat)
+    part.step(first, 0, rank.beat)
+    loss, part.loss = part.loss, 0.0
+    part.gradients(second, plan.micro_batches, rank.beat)
     gradients = {
         item: {name: p.grad.numpy().copy() for name, p in module.named_parameters() if p.grad is not None}
         for item, module in part.modules.items()
     }
-    loss, part.loss = part.loss, 0.0
-    part.gradients(parts, plan.micro_batches, rank.beat)
-    return Learned(gradients, loss, part.loss)
+    return Learned(gradients, (loss, part.loss))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ batch in.
 Workload: ``samples`` of an epoch and ``batch`` (any positive integers); ``filters`` of the layer.
 
 Metrics: ``rate`` (samples a second), ``kept`` (bytes of memory that samples are kept in). Baseline: a worker
-for each core, which is what people do first.
+for each core that is measured on, which is what people do first.
 
 The check reads two epochs. In each of them every sample comes exactly once, is the picture that lies on disk,
 changed as its batch says, to the last bit; and the changes are by chance: from epoch to epoch, and from batch
@@ -26,6 +26,7 @@ from input_samples import Batch, Kept, Pictures, Samples, Stored, all_changed, n
 from torch.utils.data import DataLoader
 
 from autotune.measure.clocks import perf_counter
+from autotune.measure.cores.pinning import allowed_here
 from autotune.measure.objective import Baseline, Context, Objective, WrongAnswer
 
 MOST_SEED = 2**31
@@ -131,10 +132,10 @@ class InputPipeline(Objective):
         return torch.cat([batch.changes for batch in batches])[numbers.argsort()]
 
     def baselines(self) -> tuple[Baseline, ...]:
-        return (Baseline("workers", "a worker for each core, and nothing else changed"),)
+        return (Baseline("workers", "a worker for each core that is measured on, and nothing else changed"),)
 
     def load_baseline(self, baseline: Baseline) -> Feed:
-        return self.load({**DEFAULT, "workers": int(self.context.device["cores"])})
+        return self.load({**DEFAULT, "workers": len(allowed_here())})
 
 
 DEFAULT: Mapping[str, Any] = {

@@ -13,7 +13,7 @@ import pytest
 from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context, Infeasible, OutOfMemory, WrongAnswer
 from autotune.space.reading.reader import read_spec
-from tests.objectives.distributed.importing import importable
+from tests.objectives.distributed.importing import importable, with_fault
 from tests.objectives.training import needs_torch
 
 pytestmark = [pytest.mark.torch, needs_torch]
@@ -108,6 +108,37 @@ def test_a_planted_mistake_is_found(objective: Any, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(objective, "_run", skewed)
     with pytest.raises(WrongAnswer, match="differ from the unsplit model"):
         objective.check(Plan((0, 0, 1, 1)), np.random.default_rng(3))
+
+
+FAULTS = {
+    "no step is made": ("self.optimiser.step()", "pass"),
+    "gradients are added to those of the step before": ("self.optimiser.zero_grad()", "pass"),
+    "a micro-batch has no gradient": (
+        "sum(parts[1:], parts[0]) if parts else None)",
+        "(sum(parts[1:], parts[0]) if parts else torch.ones(())) * (micro_batch % 4 < 3))",
+    ),
+    "what is computed again is another": (
+        "self._compute(item, held.inputs, batch)",
+        "1.001 * self._compute(item, held.inputs, batch)",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_the_unsplit_model_does_not_do_is_wrong(tmp_path: Path, fault: str) -> None:
+    """Gradients that were left from the step before had not been in those that were compared."""
+    workload = {**SMALL["placement-pipeline"], "devices": {"one": {}, "two": {}}}
+    changed = ("placement_device.py", *FAULTS[fault])
+    with with_fault("placement.py:Placement", workload, *changed, tmp_path) as wrong:
+        knobs = {
+            "place": dict(
+                zip(("embed", "block0", "block1", "head"), ("one", "one", "two", "two"), strict=True)
+            )
+        }
+        plan = wrong.load({**knobs, "micro_batches": 4, "recompute": True})
+        for seed in range(3):
+            with pytest.raises(WrongAnswer, match="differ from the unsplit model"):
+                wrong.check(plan, np.random.default_rng(seed))
 
 
 def test_a_device_over_its_cap_is_out_of_memory_and_named(tmp_path: Path) -> None:
