@@ -88,7 +88,7 @@ def _part(part: Part, name: str, sheet: Sheet) -> Iterator[str]:
             yield from _table(part)
         case Commands():
             lines = "".join(
-                f"<dt><code>{_safe(command, MOST_OF_A_TEXT)}</code></dt><dd>{_safe(what)}</dd>"
+                f"<dt><code>{html.escape(visible(command))}</code></dt><dd>{_safe(what)}</dd>"
                 for command, what in part.lines
             )
             yield f'<dl class="commands">{lines}</dl>'

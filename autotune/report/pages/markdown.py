@@ -49,7 +49,7 @@ def _part(part: Part) -> Iterator[str]:
             if not part.folded:
                 yield from _table(part)
         case Commands():
-            lines = [f"{one_line(command, 400)}  # {one_line(what)}" for command, what in part.lines]
+            lines = [f"{visible(command)}  # {one_line(what)}" for command, what in part.lines]
             yield from _fenced("\n".join(lines), "console")
         case Text():
             yield f"{_safe(part.caption)}:"

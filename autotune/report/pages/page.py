@@ -46,7 +46,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Commands:
-    """Lines to type, each with what it does."""
+    """Lines to type, each with what it does; shown as they are, blank for blank."""
 
     lines: Sequence[tuple[str, str]]
 

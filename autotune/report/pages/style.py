@@ -95,6 +95,7 @@ details{margin:.6rem 0}
 summary{cursor:pointer;color:var(--link);padding:.2rem 0}
 pre,code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.85em}
 pre{background:var(--box);padding:.8rem;border-radius:.3rem;overflow:auto;max-height:24rem;white-space:pre-wrap}
+.commands code{white-space:pre-wrap}
 .commands dt{background:var(--box);padding:.4rem .7rem;border-radius:.3rem}
 .commands dd{margin:.1rem 0 .7rem;color:var(--quiet);font-size:.9rem}
 footer{color:var(--quiet);font-size:.85rem;margin:3rem auto 2rem;border-top:1px solid var(--line)}

@@ -376,6 +376,16 @@ def test_a_winner_that_is_near_the_default_is_told_from_it(tmp_path: Path) -> No
     assert "lr 0.10000412 0.1 changed" in text_of(both(written.store)[0])
 
 
+def test_a_command_is_shown_blank_for_blank(tmp_path: Path) -> None:
+    folder = tmp_path / "two  blanks" / ("long" * 50) / ("long" * 50)
+    folder.mkdir(parents=True)
+    written = Written(folder)
+    written.trial({"tile": 1, "layout": "row"}, 1.0)
+    html, short = both(written.store)
+    command = f"autotune derive --study 'gemm#1' --store 'sqlite:///{folder}/written.db'"
+    assert command in "".join(Read(html).texts) and f"{command}  # " in short
+
+
 def test_each_column_of_a_table_has_a_name(tmp_path: Path) -> None:
     with generated(tmp_path) as store:
         page = study_page(store, None, NOW)
