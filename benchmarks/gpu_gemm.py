@@ -210,7 +210,7 @@ def race(
         study = open_study(spec, store, bench.environment)
         assert study.record.id == whole.result.study.id, "the newest study of this shape is the whole space's"
         ledger = Ledger(spec, store, study, bench.environment)
-        executor = WorkerExecutor(spec, facts())
+        executor = WorkerExecutor(spec, facts(), prepare_workers=1)  # entrants prepare by themselves
         try:
             try:
                 defend(spec, executor, ledger, Progress(), "race", guests, confirms=False)

@@ -1,4 +1,4 @@
-"""Output tensors between guard bands, and the comparison of an answer with its reference.
+"""Tensors between bands that show what is written or read outside, and an answer held against its reference.
 
 The sibling of :mod:`autotune.measure.kernels.guarded` for PyTorch, with the same rules.
 """

@@ -1,4 +1,4 @@
-"""Aligned arrays, outputs between guard bands, and the comparison of an answer with its reference."""
+"""Aligned arrays, outputs between guards, inputs between NaN, and an answer held against its reference."""
 
 from __future__ import annotations
 
