@@ -233,7 +233,7 @@ def test_the_ready_spaces_begin_with_what_the_backend_does() -> None:
     ],
 )
 def test_devices_that_cannot_be_are_refused(workload: dict[str, Any], says: str) -> None:
-    with pytest.raises((ValueError, InputError), match=says):
+    with pytest.raises((ValueError, InputError, Infeasible), match=says):
         devices_of(workload)
 
 
