@@ -60,7 +60,7 @@ class DistributedObjective(GroupObjective):
 
 
 def devices_of(workload: Mapping[str, Any]) -> tuple[Device, ...]:
-    """Raises ``ValueError`` for what is no description of devices, ``Infeasible`` for no number of them."""
+    """Raises :class:`Infeasible` for what is no description of devices, or no number of them."""
     world = size_in(workload, "world", 2)
     if world > MOST_RANKS:
         raise Infeasible(f"{world:,} ranks are more than one machine starts; {MOST_RANKS} at most")
@@ -68,7 +68,7 @@ def devices_of(workload: Mapping[str, Any]) -> tuple[Device, ...]:
     if not isinstance(own, list | tuple) or not all(isinstance(device, Mapping) for device in own):
         raise Infeasible(f"devices should be a list like [{{}}, {{cpu: 0.5}}], by ranks, and is {own!r}")
     if len(own) > world:
-        raise ValueError(f"workload: {world} ranks, and devices for {len(own)}")
+        raise Infeasible(f"there are {world} ranks, and devices for {len(own)}")
     shared = workload.get("link")
     devices = []
     for number in range(world):
@@ -90,5 +90,5 @@ def _link(said: Any) -> Link | None:
     if said is None:
         return None
     if not isinstance(said, Mapping) or set(said) != {"bandwidth", "latency"}:
-        raise ValueError(f"workload: a link is {{bandwidth: bits/s, latency: s}}, not {said!r}")
+        raise Infeasible(f"a link is {{bandwidth: bits/s, latency: s}}, not {said!r}")
     return Link(float(said["bandwidth"]), float(said["latency"]))

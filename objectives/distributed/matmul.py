@@ -24,7 +24,7 @@ from autotune.measure.cores.pinning import allowed_here
 from autotune.measure.groups.device import Device, Link
 from autotune.measure.groups.network import Network
 from autotune.measure.groups.objective import GroupObjective
-from autotune.measure.objective import Baseline, Context, OutOfMemory, WrongAnswer
+from autotune.measure.objective import Baseline, Context, Infeasible, OutOfMemory, WrongAnswer
 from autotune.measure.readings import Sample
 
 MOST_SEED = 2**31
@@ -40,8 +40,10 @@ class DistributedMatmul(GroupObjective):
         self.n = context.size("n")
         self.limit = context.amount("limit") if "limit" in workload else 1.0
         if self.n % WORLD:
-            raise ValueError(f"n is {self.n}, and should be a multiple of {WORLD}")
+            raise Infeasible(f"n is {self.n}, and should be a multiple of {WORLD}")
         link = None
+        if "latency" in workload and "bandwidth" not in workload:
+            raise Infeasible("the latency is that of links, which need a bandwidth")
         if "bandwidth" in workload:
             link = Link(context.amount("bandwidth"), float(workload.get("latency", 0.0)))
         cpu = workload.get("cpu")

@@ -67,7 +67,7 @@ class Placement(GroupObjective):
         described = context.workload.get("devices")
         if not isinstance(described, Mapping) or not described:
             keys = ", ".join(KEYS)
-            raise ValueError(f"workload.devices has {keys} by the name of a device, not {described!r}")
+            raise Infeasible(f"workload.devices has {keys} by the name of a device, not {described!r}")
         self.names = tuple(str(name) for name in described)
         for name in self.names:
             require_known(described[name], KEYS, f"workload.devices.{name}")
@@ -172,7 +172,7 @@ def _device(described: Mapping[str, Any], runtime: float) -> Device:
     cap = described.get("memory_mib")
     link = None
     if "latency" in described and "bandwidth" not in described:
-        raise ValueError("the latency of a device is that of its link, which needs a bandwidth")
+        raise Infeasible("the latency of a device is that of its link, which needs a bandwidth")
     if "bandwidth" in described:
         link = Link(float(described["bandwidth"]), float(described.get("latency", 0.0)))
     return Device(

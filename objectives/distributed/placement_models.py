@@ -83,7 +83,7 @@ def sizes_of(workload: Mapping[str, Any]) -> Mapping[str, Any]:
     """The ``model`` of a workload and all its sizes. Raises ``InputError`` for sizes of the other kind."""
     kind = str(workload.get("model", "chain"))
     if kind not in SIZES:
-        raise ValueError(f"workload.model is {kind!r}, and should be one of {', '.join(SIZES)}")
+        raise Infeasible(f"workload.model is {kind!r}, and should be one of {', '.join(SIZES)}")
     own = SIZES[kind]
     others = {name for sizes in SIZES.values() for name in sizes}
     require_known([name for name in workload if name in others], own, f"the workload of a {kind}")

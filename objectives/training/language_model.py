@@ -37,7 +37,7 @@ class LanguageModel(TrainingObjective):
             raise Infeasible(f"a width of {width} has no {heads} equal parts, one for each of the heads")
         wanted = context.workload.get("sha256")
         if wanted and wanted != (found := hash_of(python_help())):
-            raise ValueError(
+            raise Infeasible(
                 f"the help texts of this Python have the hash {found}, and the workload says {wanted}"
             )
 

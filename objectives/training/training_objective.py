@@ -82,7 +82,7 @@ class TrainingObjective(Objective):
         self.target = None if said is None else context.amount("target")
         self.until = context.choice("until", ("budget", "target"), default="budget")
         if self.until == "target" and self.target is None:
-            raise ValueError("workload.until is 'target', but there is no workload.target")
+            raise Infeasible("workload.until is 'target', but there is no workload.target")
 
     def make_data(self) -> Data:
         raise NotImplementedError(f"{type(self).__name__} must define make_data()")

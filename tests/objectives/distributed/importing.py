@@ -33,8 +33,10 @@ def with_fault(
     sys.path.insert(0, str(copy))
     try:
         objective = load_objective(PythonObjective(target, copy), Context(workload, {}, into))
-        yield objective
-        objective.tidy()
+        try:
+            yield objective
+        finally:
+            objective.tidy()
     finally:
         sys.path.remove(str(copy))
         for file in FOLDER.glob("*.py"):

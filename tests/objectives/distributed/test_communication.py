@@ -136,6 +136,19 @@ def test_what_float32_does_not_explain_is_wrong_where_nothing_is_compressed(
                 wrong.check(wrong.load({}), np.random.default_rng(seed))
 
 
+@pytest.mark.torch
+@needs_torch
+def test_pieces_in_the_places_of_others_are_wrong(tmp_path: Path) -> None:
+    """Of large pieces the check had only one, and the sum of all elements is the same."""
+    other = "out[65536 - part.start :][:65536]"
+    swapped = f"{other} if part.stop in (65536, 131072) else out[part]"
+    changed = ("allreduce.py", "given[part], out[part], part", f"given[part], {swapped}, part")
+    with with_fault("comm_allreduce.py:Allreduce", {"world": 2, "megabytes": 1}, *changed, tmp_path) as wrong:
+        plan = wrong.load({"chunk_kb": 256, "depth": 2})
+        with pytest.raises(WrongAnswer, match="the sum is off by"):
+            wrong.check(plan, np.random.default_rng(0))
+
+
 def took(got: float = 6.0, checksum: int = 1) -> Took:
     return Took(0.0, 3.0, got, checksum)
 
@@ -220,7 +233,7 @@ def test_the_ready_spaces_begin_with_what_the_backend_does() -> None:
     ],
 )
 def test_devices_that_cannot_be_are_refused(workload: dict[str, Any], says: str) -> None:
-    with pytest.raises((ValueError, InputError), match=says):
+    with pytest.raises((ValueError, InputError, Infeasible), match=says):
         devices_of(workload)
 
 

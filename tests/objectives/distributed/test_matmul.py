@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.errors import InputError
 from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context, OutOfMemory
 from autotune.space.reading.reader import read_spec
@@ -102,6 +103,20 @@ def objective(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     found = load_objective(spec.objective, Context(workload, {}, tmp_path_factory.mktemp("cache")))
     yield found
     found.tidy()
+
+
+@pytest.mark.torch
+@needs_torch
+@pytest.mark.parametrize(
+    ("workload", "says"),
+    [({"n": 32, "latency": 1e-3}, "links, which need a bandwidth"), ({"n": 30}, "n is 30, and should be")],
+)
+def test_what_cannot_be_or_would_be_passed_over_is_refused(
+    tmp_path: Path, workload: dict[str, Any], says: str
+) -> None:
+    """A latency alone was no link: another problem was measured than the one that is recorded."""
+    with pytest.raises(InputError, match=f"refuses this workload: .*{says}"):
+        load_objective(read_spec(SPACE).objective, Context(workload, {}, tmp_path))
 
 
 @pytest.mark.torch
