@@ -74,8 +74,10 @@ class _Reader:
         parameters = self.listed(space, "TuningParameters")
         knobs: dict[str, tuple[Value, ...]] = {}
         defaults: dict[str, Value] = {}
-        for number, parameter in enumerate(parameters):
-            self.parameter(parameter, number, knobs, defaults)
+        for index, parameter in enumerate(parameters):
+            before = sum("Values" in one for one in parameters[:index])
+            where = self.place("Values", before) if "Values" in parameter else Location(str(self.file))
+            self.parameter(parameter, index, where, knobs, defaults)
         if not parameters:
             self.problems.append(Problem("there are no TuningParameters", Location(str(self.file))))
         self.raise_all()
@@ -106,11 +108,15 @@ class _Reader:
         return found
 
     def parameter(
-        self, parameter: Mapping[str, Any], number: int, knobs: dict[str, Any], defaults: dict[str, Any]
+        self,
+        parameter: Mapping[str, Any],
+        number: int,
+        where: Location,
+        knobs: dict[str, Any],
+        defaults: dict[str, Any],
     ) -> None:
         """Put the parameter's values into ``knobs``, and its default, if it has one, into ``defaults``."""
         name = parameter.get("Name")
-        where = self.place("Values", number)
         if not isinstance(name, str) or name in knobs:
             again = isinstance(name, str)
             message = f"there are two parameters {name!r}" if again else f"parameter {number} has no Name"

@@ -7,13 +7,15 @@ that may change what the value is made of have to be understood.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
 
 from autotune.interop.space_files.python_operators import FUNCTIONS, METHOD_NAMES
 
 Names = frozenset[str]
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 HARMLESS = METHOD_NAMES | {"print", "pprint", "debug", "info", "warning", "warn", "error"}
 """Functions that change nothing of what they are given: those that are carried out, and those that say it."""
@@ -49,30 +51,38 @@ class Changes:
     """
 
     def __init__(self, body: Sequence[ast.stmt]) -> None:
-        self._functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
+        self._definitions: dict[str, list[Definition]] = defaultdict(list)
         self._held: dict[str, set[str]] = defaultdict(set)
         """Of a name those whose lists it may stand for, or hold."""
+        self._modules = _only_imported(body)
         for statement in body:
-            if isinstance(statement, ast.FunctionDef):
-                self._functions[statement.name].append(statement)
+            if isinstance(statement, Definition):
+                self._definitions[statement.name].append(statement)
             for name, held in _holding(statement):
                 self._held[name].add(held)
         self._known: dict[str, Names] = {}
 
     def of(self, statement: ast.stmt) -> Names:
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            return frozenset({statement.name})
-        assigned, altered = set(_assigned(statement)), set(_altered(statement))
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and node.id in self._functions:
-                altered |= self._by_function(node.id)
+        run: Sequence[ast.AST] = [statement]
+        decorators: Sequence[ast.AST] = []
+        assigned = set(_assigned(statement))
+        if isinstance(statement, Definition):  # what is in its functions runs when they are called
+            run, decorators, assigned = (
+                _run_by_defining(statement),
+                statement.decorator_list,
+                {statement.name},
+            )
+        altered = {name for part in run for name in _altered(part)}
+        for node in itertools.chain.from_iterable(map(ast.walk, (*run, *decorators))):
+            if isinstance(node, ast.Name) and node.id in self._definitions:
+                altered |= self._by_calling(node.id)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                altered |= self._given(node) if node.func.id in self._functions else set()
+                altered |= self._given(node) if node.func.id in self._definitions else set()
         return frozenset(assigned | self._reached(altered))
 
     def handed(self, statement: ast.stmt) -> Names:
         """The names whose lists unknown functions are given by calls that can have no other purpose."""
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(statement, Definition):
             return frozenset()
         return frozenset(self._reached(_handed(statement)))
 
@@ -81,28 +91,56 @@ class Changes:
         found, waiting = set[str](), list(names)
         while waiting:
             name = waiting.pop()
-            if name not in found:
+            if name not in found and name not in self._modules:
                 found.add(name)
                 waiting += self._held.get(name, ())
         return found
 
-    def _by_function(self, name: str) -> Names:
-        """What the functions of this name change, and those that they mention in turn."""
+    def _by_calling(self, name: str) -> Names:
+        """What the functions and classes of this name change, and those that they mention in turn."""
         if name not in self._known:
             found, reached, waiting = set[str](), set[str](), [name]
             while waiting:
                 one = waiting.pop()
-                if one in self._functions and one not in reached:
+                if one in self._definitions and one not in reached:
                     reached.add(one)
-                    for function in self._functions[one]:
-                        found |= {*_assigned(function), *_altered(function), *_handed(function)}
-                        waiting += mentioned(function)
+                    for definition in self._definitions[one]:
+                        found |= self._outside(definition)
+                        waiting += mentioned(definition)
             self._known[name] = frozenset(found)
         return self._known[name]
+
+    def _outside(self, definition: Definition) -> set[str]:
+        """What calling it changes of the module's: all but its own names and those of functions in it."""
+        parts = [*ast.walk(definition)]
+        own = {name for part in parts if isinstance(part, Definition) for name in local_names(part, part)}
+        declared = {name for part in parts if isinstance(part, ast.Global) for name in part.names}
+        changed = {*_assigned(definition), *_altered(definition), *_handed(definition)}
+        return (self._reached(changed) - own - {definition.name}) | declared
 
     def _given(self, call: ast.Call) -> set[str]:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         return {one.id for one in given if isinstance(one, ast.Name)}
+
+
+def _only_imported(body: Sequence[ast.stmt]) -> Names:
+    """Names of modules and the like: what they stand for is not known, so that nothing changes it either."""
+    imported, assigned = set[str](), set[str]()
+    for node in itertools.chain.from_iterable(map(ast.walk, body)):
+        match node:
+            case ast.alias(name=name, asname=other):
+                imported.add(other or name)
+            case ast.Name(id=name, ctx=ast.Store()):
+                assigned.add(name)
+    return frozenset(imported - assigned)
+
+
+def _run_by_defining(definition: Definition) -> Sequence[ast.AST]:
+    """What of a function or class runs where it stands: defaults, or the statements of a class."""
+    if isinstance(definition, ast.ClassDef):
+        return [part for part in definition.body if not isinstance(part, Definition)]
+    defaults = (*definition.args.defaults, *definition.args.kw_defaults)
+    return [node for node in defaults if node is not None]
 
 
 def mentioned(node: ast.AST) -> set[str]:
@@ -187,7 +225,7 @@ def _holding(statement: ast.AST) -> Iterator[tuple[str, str]]:
             case _:
                 pairs = []
         for target, value in pairs:
-            yield from product(_roots(target), _parts(value))
+            yield from itertools.product(_roots(target), _parts(value))
 
 
 def _parts(node: ast.AST) -> Iterator[str]:

@@ -187,6 +187,14 @@ def test_what_is_wrong_is_said_with_its_place(
     assert says in str(raised.value)
 
 
+def test_a_parameter_without_values_does_not_shift_the_places_of_others(tmp_path: Path) -> None:
+    without = {"Name": "a", "Type": "int"}
+    with pytest.raises(InputError) as raised:
+        convert(write(tmp_path, [without, parameter("b", "[1.5]")], []))
+    first, second = map(str, raised.value.problems)
+    assert "there are no Values" in first and "T1.json:14:20: b can be 1.5" in second
+
+
 @pytest.mark.parametrize("conditions", [["a > 1"], [None], "a > 1", {"Expression": "a > 1"}, 1])
 def test_conditions_are_a_list_of_objects(tmp_path: Path, conditions: Any) -> None:
     document = {"TuningParameters": [parameter("a", "[1, 2]")], "Conditions": conditions}
