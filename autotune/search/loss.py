@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,32 +60,15 @@ def _last_heard(observations: Sequence[Observation]) -> NDArray[np.intp]:
     return np.array(kept, dtype=np.intp)
 
 
-@dataclass(frozen=True)
-class Losses:
+def losses(problem: Problem, observations: Sequence[Observation]) -> Floats:
     """:func:`signed`, as logarithms where every number is positive, as times, rates and sizes are.
 
-    What counts of those is the ratio: a slow-down by a factor weighs the same wherever it happens.
+    Shape (n,). What counts of those is the ratio: a slow-down by a factor weighs the same anywhere.
     """
-
-    values: Floats
-    """Shape (n,), lower is better, NaN where there is none."""
-    logarithmic: bool
-    sign: float
-    """-1 where the goal is to maximise."""
-
-    def metric(self, loss: float) -> float:
-        """The metric whose loss this is, in its own unit."""
-        own = self.sign * loss
-        return math.exp(own) if self.logarithmic else own
-
-
-def losses(problem: Problem, observations: Sequence[Observation]) -> Losses:
-    """What a model learns from: one loss a trial."""
     sign = -1.0 if problem.goals and problem.goals[0].goal == "maximize" else 1.0
     values = sign * signed(problem, observations)
     known = values[~np.isnan(values)]
-    logarithmic = bool(known.size and known.min() > 0.0)
-    return Losses(sign * (np.log(values) if logarithmic else values), logarithmic, sign)
+    return sign * (np.log(values) if known.size and known.min() > 0.0 else values)
 
 
 def _value(observation: Observation, metric: str) -> float:

@@ -64,9 +64,9 @@ class Targets:
         return np.lexsort((self.values, self.failed))
 
     def metric(self, target: float) -> float:
-        """The metric that a target stands for, in its own unit."""
+        """The metric that a target stands for, in its own unit; none is larger than those told."""
         own = self.sign * (self.middle + self.scale * target)
-        return math.exp(own) if self.logarithmic else own
+        return math.exp(min(own, math.log(HUGE))) if self.logarithmic else own
 
     def predicted(self, mean: float, spread: float) -> dict[str, float | bool]:
         """A prediction as a :data:`~autotune.search.contract.Reason` has it."""
@@ -131,7 +131,7 @@ class History:
                 self.configurations.append(configuration)
             self._row_of.append(row)
             error = observation.errors.get(self._goal.name, 0.0) if self._goal else 0.0
-            self._errors.append(error if math.isfinite(error) else 0.0)
+            self._errors.append(min(error, HUGE) if math.isfinite(error) else 0.0)
             self._beyond.append(self._measured_beyond(observation) if self._past_bounds else math.nan)
         if not self.stopped:
             self._values.extend(signed(self.problem, observations).tolist())

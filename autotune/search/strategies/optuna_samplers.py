@@ -177,7 +177,7 @@ class OptunaGp(OptunaStrategy):
 
     def _finished(self) -> list[FrozenTrial]:
         observations = self.usable
-        values = flattened(losses(self.problem, observations).values)
+        values = flattened(losses(self.problem, observations))
         failed = np.isnan(values)
         filled = failures_as_worst(values)
         return [

@@ -70,7 +70,7 @@ class SkoptStrategy(Strategy):
         rng: np.random.Generator,
     ) -> Proposal | None:
         told = self.usable
-        values = self._targets(losses(self.problem, told).values)
+        values = self._targets(losses(self.problem, told))
         if len(taken) < int(self.options["initial"]) or not len(values) or self._dimensions is None:
             newcomer = next(untried(self.space, rng, taken, known), None)
             return Proposal(newcomer, {"strategy": self.name, "kind": "initial"}) if newcomer else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,3 +67,16 @@ def test_what_has_no_logarithm_or_no_square_past_a_bound_is_left_out(time: float
     found = targets(*GOOD, observed(10, time, error=2.0))
     assert found.instructive.tolist() == [0, 1, 2, 3]
     assert np.isfinite(found.values).all()
+
+
+def test_what_is_expected_beyond_all_numbers_is_a_number_still() -> None:
+    found = targets(observed(0, 1e-150), observed(1, 1e150))
+    assert found.metric(float(found.values.max()) + 9.0) == pytest.approx(1e150)
+    assert found.metric(float(found.values.min()) - 9.0) == 0.0
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_error_whose_square_overflows_is_a_large_one() -> None:
+    sure, unsure = observed(0, -1.0), replace(observed(1, 1e150), errors={"time": 1e300})
+    known = targets(sure, unsure).known
+    assert np.isfinite(known).all() and known[1] > known[0] == 0.0
