@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.report.evidence import Evidence
+from autotune.report.spend import covered, merged
 from autotune.status import Status
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
     """One row a finished search trial, in the order of finishing.
 
     Columns: ``tries`` (1, 2, 3 ...), ``trial``, ``seconds`` (of searching, without the time between
-    sessions), ``value`` (NaN where the trial failed or was stopped), ``best`` (so far, of what succeeded),
-    ``random`` (the expected best of so many draws), ``random_low`` and ``random_high`` (so it is nine times
-    in ten).
+    sessions; of searches side by side once), ``value`` (NaN where the trial failed or was stopped), ``best``
+    (so far, of what succeeded), ``random`` (the expected best of so many draws), ``random_low`` and
+    ``random_high`` (so it is nine times in ten).
 
     The draws are from this study's own outcomes, so they are an estimate; ``attrs["drawn_from"]`` says which.
     ``attrs["to_match"]`` is how many of them are expected until one is as good as what was found, see
@@ -135,10 +136,6 @@ def _best_so_far(values: Floats, sign: float) -> Floats:
 
 
 def _seconds(evidence: Evidence, own: pd.DataFrame) -> Floats:
-    """Seconds of searching until each trial was finished, without the time between sessions."""
-    before, base = 0.0, {}
-    for session in evidence.sessions:
-        base[session.id] = before - session.started_at
-        before += evidence.end_of(session) - session.started_at
-    shift = own["session"].map(base).to_numpy(dtype=np.float64)
-    return np.maximum(own["finished"].to_numpy(dtype=np.float64) + shift, 0.0)
+    """Seconds in which a search was at work until each trial was finished; of several at once, one counts."""
+    searching = merged((session.started_at, evidence.end_of(session)) for session in evidence.sessions)
+    return covered(searching, own["finished"].to_numpy(dtype=np.float64))

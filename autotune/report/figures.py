@@ -148,17 +148,19 @@ def pair_figure(frame: pd.DataFrame) -> Figure:
     if frame.empty:
         return drawing.nothing("no trial has a number yet")
     one, other = frame.attrs["knob"], frame.attrs["other"]
-    rows = list(dict.fromkeys(frame.sort_values("other_place")["other"]))
-    columns = list(dict.fromkeys(frame.sort_values("place")["value"]))
+    rows, columns = (
+        dict(sorted(zip(frame[place], frame[label], strict=True)))
+        for place, label in (("other_place", "other"), ("place", "value"))
+    )
     figure = drawing.blank(0.9 + 0.3 * len(rows))
     [axes] = figure.axes
     for cell in rows_of(frame):
-        x, y = columns.index(cell.value), rows.index(cell.other)
+        x, y = list(columns).index(cell.place), list(rows).index(cell.other_place)
         _cell(axes, x, y, float(cell.standing), cell.said if len(columns) <= 8 else "", SMALL - 2)
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(-0.5, len(rows) - 0.5)
-    axes.set_xticks(range(len(columns)), [words(c, 14) for c in columns], rotation=30, ha="right")
-    axes.set_yticks(range(len(rows)), [words(r, 18) for r in rows])
+    axes.set_xticks(range(len(columns)), [words(c, 14) for c in columns.values()], rotation=30, ha="right")
+    axes.set_yticks(range(len(rows)), [words(r, 18) for r in rows.values()])
     axes.grid(visible=False)
     drawing.label(axes, one, other)
     return figure

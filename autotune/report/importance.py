@@ -131,7 +131,9 @@ def importance(evidence: Evidence, seed: int = 0) -> pd.DataFrame:
     share = np.maximum(mean, 0.0) / total if total > 0 else np.zeros(len(mean))
     names = [knob.name for knob in lesson.knobs]
     rows = zip(names, mean, low, high, share, strict=True)
-    frame = pd.DataFrame(list(rows), columns=columns).sort_values("importance", ascending=False)
+    frame = pd.DataFrame(list(rows), columns=columns).sort_values(
+        "importance", ascending=False, kind="stable"
+    )
     frame = frame.reset_index(drop=True)
     frame.attrs |= {
         "trials": len(lesson.losses),
@@ -232,7 +234,7 @@ def interactions(evidence: Evidence, ranked: Sequence[str] | None = None, seed: 
         for (one, other), strength in _strengths(lesson, chosen, seed).items()
     ]
     frame = pd.DataFrame(rows, columns=["knob", "other", "strength"])
-    frame = frame.sort_values("strength", ascending=False).reset_index(drop=True)
+    frame = frame.sort_values("strength", ascending=False, kind="stable").reset_index(drop=True)
     frame.attrs |= {"remark": "", "study": evidence.study.label}
     return frame
 

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ Floats = NDArray[np.float64]
 
 MOST_BINS = 12
 """Groups into which the values of a knob are put where there are more."""
+MOST_DIGITS = 17
+"""Tell each float from all others."""
 
 
 @dataclass(frozen=True)
@@ -186,31 +189,39 @@ def bins_of(knob: KnobView, column: Sequence[Any], most: int = MOST_BINS) -> Bin
     levels, first = levels[np.isfinite(levels)], first[np.isfinite(levels)]
     if not len(levels):
         return Bins((), np.full(len(column), -1, dtype=np.int64))
-    labels = [say_value_of(column[at]) for at in first.tolist()]
+    values = [column[at] for at in first.tolist()]
     group = np.searchsorted(levels, np.where(there, place, levels[0]))
-    if len(levels) > most:
-        group, labels = _fewer(knob, group, there, labels, most)
+    if len(levels) <= most:
+        labels = _told_apart([(value,) for value in values], 4)
+    elif knob.ordered:
+        edges = np.linspace(0, len(levels), most + 1).round().astype(int)
+        labels = _told_apart([(values[low], values[end - 1]) for low, end in pairwise(edges.tolist())], 2)
+        group = (np.searchsorted(edges, np.arange(len(levels)), side="right") - 1)[group]
+    else:
+        group, labels = _fewer(group, there, [say_value_of(value) for value in values], most)
     return Bins(tuple(labels), np.where(there, group, -1).astype(np.int64))
 
 
-def _short(label: str) -> str:
-    """The end of a range to two digits, where it is a fraction."""
-    try:
-        return f"{float(label):.2g}" if "." in label or "e" in label else label
-    except ValueError:
-        return label
+def _told_apart(ranges: Sequence[Sequence[Any]], digits: int) -> list[str]:
+    """A label a range, or a single value: with at least so many digits, and as many as tell them apart."""
+    labels: list[str] = []
+    for more in range(digits, MOST_DIGITS + 1):
+        said = ([_say_end(value, more) for value in ends] for ends in ranges)
+        labels = [" to ".join(dict.fromkeys(ends)) for ends in said]
+        if len(set(labels)) == len(labels):
+            break
+    return labels
+
+
+def _say_end(value: object, digits: int) -> str:
+    return f"{value:.{digits}g}" if isinstance(value, float) else say_value_of(value)
 
 
 def _fewer(
-    knob: KnobView, group: NDArray[np.int64], there: NDArray[np.bool_], labels: list[str], most: int
+    group: NDArray[np.int64], there: NDArray[np.bool_], labels: list[str], most: int
 ) -> tuple[NDArray[np.int64], list[str]]:
+    """The commonest values by themselves, and the rest of them together."""
     count = len(labels)
-    if knob.ordered:
-        edges = np.linspace(0, count, most + 1).round().astype(int)
-        of_level = np.searchsorted(edges, np.arange(count), side="right") - 1
-        short = [_short(label) for label in labels]
-        ends = [(short[edges[i]], short[edges[i + 1] - 1]) for i in range(most)]
-        return of_level[group], [low if low == high else f"{low} to {high}" for low, high in ends]
     counts = np.bincount(group[there], minlength=count)
     kept = np.sort(np.argsort(-counts, kind="stable")[: most - 1])
     of_level = np.full(count, most - 1)

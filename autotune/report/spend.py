@@ -103,7 +103,7 @@ def _lane(
         return totals
     ready = trials[trials["prepare_began"].notna()]
     ahead = trials[trials["check_began"].notna()]
-    preparing = _merged(
+    preparing = merged(
         [
             *zip(ready["prepare_began"], ready["prepare_ended"], strict=True),
             *zip(ahead["check_began"], ahead["check_ended"], strict=True),
@@ -122,7 +122,7 @@ def _lane(
     free, until = np.maximum.accumulate(stops)[:-1], starts[1:]
     until = np.maximum(until, free)
     thought = np.clip(proposed - free, 0.0, until - free)
-    waited = _covered(preparing, until) - _covered(preparing, free + thought)
+    waited = covered(preparing, until) - covered(preparing, free + thought)
     totals["tuner"] = float(thought.sum())
     totals["waiting for prepare"] = float(waited.sum())
     totals["idle"] = float((until - free - thought - waited).sum())
@@ -139,7 +139,8 @@ def _without_timeline(own: pd.DataFrame, totals: dict[str, float]) -> None:
             totals["unaccounted"] -= known
 
 
-def _merged(spans: Iterable[tuple[float, float]]) -> Spans:
+def merged(spans: Iterable[tuple[float, float]]) -> Spans:
+    """The spans in order and apart: those that overlap as one."""
     merged: Spans = []
     for began, ended in sorted(spans):
         if merged and began <= merged[-1][1]:
@@ -149,7 +150,7 @@ def _merged(spans: Iterable[tuple[float, float]]) -> Spans:
     return merged
 
 
-def _covered(spans: Spans, times: Floats) -> Floats:
+def covered(spans: Spans, times: Floats) -> Floats:
     """How many seconds of the spans, which are in order and apart, lie before each time."""
     if not spans:
         return np.zeros(len(times))

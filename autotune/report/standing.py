@@ -44,7 +44,9 @@ def finale(evidence: Evidence) -> pd.DataFrame:
         for row in own.to_dict("records")
     ]
     frame = pd.DataFrame(rows, columns=columns).drop_duplicates("label", keep="last")
-    order = (evidence.sign * frame["value"].astype(float)).sort_values(na_position="last").index
+    order = (
+        (evidence.sign * frame["value"].astype(float)).sort_values(na_position="last", kind="stable").index
+    )
     frame = frame.loc[order].reset_index(drop=True)
     frame.attrs |= {"metric": evidence.metric.name, "unit": evidence.metric.unit}
     return frame

@@ -80,6 +80,23 @@ def test_the_best_of_twenty_draws_takes_twenty_however_long_the_study_is(tmp_pat
     assert convergence(load_evidence(written.store)).attrs["to_match"] == 20.0
 
 
+def test_the_seconds_of_searches_side_by_side_count_once(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    one = written.session
+    written.clock.advance(5.0)
+    other = written.store.open_session(written.study.id, {}, "", 1, "host1")
+    for tile, session in enumerate((one, other, one, other)):
+        written.session = session
+        written.trial({"tile": tile}, 1.0)
+    written.store.close_session(one, "done")
+    written.store.close_session(other, "done")
+    written.clock.advance(1000.0)
+    written.session = written.store.open_session(written.study.id, {}, "", 1, "host0")
+    written.trial({"tile": 9}, 1.0)
+    seconds = convergence(load_evidence(written.store))["seconds"]
+    assert seconds.tolist() == [15.0, 25.0, 35.0, 45.0, 55.0]
+
+
 def test_a_loss_near_the_end_of_floats_is_drawn(tmp_path: Path) -> None:
     written = Written(tmp_path)
     for value in (1.7e308, 1.6e308, *range(2, 16)):

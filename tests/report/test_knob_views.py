@@ -69,6 +69,13 @@ def test_many_values_are_put_together() -> None:
     assert bins_of(MODE, [f"v{n}" for n in range(9)], 3).labels[-1] == "7 others"
 
 
+def test_groups_that_lie_close_together_have_names_of_their_own() -> None:
+    column = [0.1 + 1e-4 * n for n in range(40)]
+    labels = bins_of(RATE, column, 8).labels
+    assert labels[:2] == ("0.1 to 0.1004", "0.1005 to 0.1009") and len(set(labels)) == 8
+    assert bins_of(RATE, [0.1, 0.10000001], 8).labels == ("0.1", "0.10000001")
+
+
 def test_values_are_said_shortly() -> None:
     assert [say_value_of(v) for v in (True, 0.1 + 0.2, (1, 2), {"a": 1}, None, "", ("", "j"))] == [
         "true",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from autotune.report.lineage.traces import known_then, proposals_behind, reading
 from autotune.report.relations import pair, parallel
 from autotune.report.standing import finale, front
 from autotune.report.steadiness import steadiness
+from autotune.session.answers import load_answer
 from autotune.status import Status
 from autotune.store.reader import StoreReader
 from tests.report.studies import Written, generated
@@ -129,6 +131,15 @@ def test_back_from_the_answer_for_a_workload_that_was_held_out(tmp_path: Path) -
     assert readings_behind(written.store, evidence, 1)["value"].tolist() == [1.0, 1.0]
     assert len(proposals_behind(written.store, evidence, 1)) == 1
     assert known_then(written.store, evidence, 1).empty
+
+
+def test_of_trials_that_tie_the_answer_rests_on_the_first(tmp_path: Path) -> None:
+    written, draw = Written(tmp_path), random.Random(1)
+    for tile in range(300):
+        written.trial({"tile": tile}, draw.choice([2.0, 1.0, 3.0]))
+    evidence = load_evidence(written.store)
+    first = int(evidence.trials.loc[evidence.trials["value"] == 1.0, "trial"].iloc[0])
+    assert winner_number(evidence) == load_answer(written.store, evidence.study).trial == first
 
 
 def test_back_from_a_study_in_which_nothing_succeeded(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def winner_number(evidence: Evidence) -> int:
         own = own if won.empty else won
         every = every[every["hash"] == digest]
     if not own.empty:
-        return int(own.loc[(evidence.sign * own["value"]).sort_values().index[0], "trial"])
+        return int(own.loc[(evidence.sign * own["value"]).sort_values(kind="stable").index[0], "trial"])
     if every.empty:
         raise ValueError(f"{evidence.study.label} has no trial yet")
     return int(every["trial"].min())

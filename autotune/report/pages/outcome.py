@@ -122,7 +122,7 @@ def front_section(subject: Subject) -> Section:
     if len(evidence.goals) < 2:
         return Section("The front", ())
     frame = front(evidence)
-    best = frame[frame["front"]].sort_values(f"metric.{evidence.goals[0].name}")
+    best = frame[frame["front"]].sort_values(f"metric.{evidence.goals[0].name}", kind="stable")
     if best.empty:
         return Section("The front", (Paragraph("No trial has a number for every goal."),))
     names = [goal.name for goal in evidence.goals]
