@@ -72,6 +72,7 @@ def test_what_was_read_before_a_failure_is_kept(tmp_path: Path) -> None:
 
     result = search(tmp_path, Late(4, fails))
     assert result.defended and result.best == {"x": 3}
+    assert ", a finalist, ended as crashed when it was measured again (" in result.remark
     with Store.open(tmp_path / "s.db") as store:
         [failed] = [t for t in store.trials(result.study.id) if t.status is Status.CRASHED]
         kept = [r for r in store.readings(failed.id) if not r.discarded]
