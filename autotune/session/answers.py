@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from autotune.errors import InputError
 from autotune.measure.outcome import NETWORK, READY_THREADS, Estimate
-from autotune.session.caveats import commonest_failure, doubtful, fallen, nothing_found, unchecked
+from autotune.session.caveats import commonest_failure, doubtful, fallen, fell, nothing_found, unchecked
 from autotune.session.finale.disturbed import say_busy
 from autotune.session.finale.drift import say_drift
 from autotune.session.front import front_numbers, front_of
@@ -211,6 +211,7 @@ def _defended(
         reason=reason or verdict.get("reason", ""),
         remark=_joined(
             verdict.get("remark", ""),
+            fell(verdict),
             say_busy(verdict.get("waited", 0.0)),
             say_drift(verdict.get("drift", 1.0)),
             unchecked(study, metrics) if checked else "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from autotune.errors import shorten_middle
 from autotune.measure.outcome import Estimate
@@ -15,6 +16,9 @@ from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
 
 MOST_OF_A_MESSAGE = 240
 """Characters of what a trial said that stand in an answer."""
+
+FINALIST = "trial "
+"""What the label of one of the best trials of a search begins with, in the finale of that."""
 
 
 def nothing_found(statuses: Mapping[str, int], reason: str, changed: bool) -> str:
@@ -51,12 +55,25 @@ def fallen(verdicts: Sequence[VerdictRecord]) -> str:
     if not document or document.get("configuration") is not None:
         return ""
     failed = {label: one for label, one in document.get("outcomes", {}).items() if one[0] != Status.OK}
-    finalists = [label for label in failed if label.startswith("trial ")]
+    finalists = [label for label in failed if label.startswith(FINALIST)]
     finalists += [DEFAULT] if DEFAULT in failed else []  # which may have been the only one
     label = finalists[0] if finalists else ""
     status, message = failed.get(label, ("", ""))
     why = f": {label} ended as {status}" + (f" ({message})" if message else "") if label else ""
     return f"{document.get('remark', '')}{why}"
+
+
+def fell(verdict: Mapping[str, Any]) -> str:
+    """Which finalists failed in a finale that has a winner all the same; empty where none did."""
+    finalists = {k: one for k, one in verdict.get("outcomes", {}).items() if k.startswith(FINALIST)}
+    failed = [(label, *one) for label, one in finalists.items() if one[0] != Status.OK]
+    if not failed:
+        return ""
+    label, status, message = failed[0]
+    why = f" ({shorten_middle(message, MOST_OF_A_MESSAGE)})" if message else ""
+    if len(failed) == 1:
+        return f"{label}, a finalist, ended as {status} when it was measured again{why}"
+    return f"{len(failed)} of {len(finalists)} finalists failed when measured again: {label} as {status}{why}"
 
 
 def unchecked(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autotune.session.opening.sources import SETTING
-from autotune.session.searches import VERIFIED
+from autotune.session.searches import VERIFIED, gone
 from autotune.status import Status
 from autotune.store.records import StudyRecord
 from autotune.store.statements.pruning import Loose
@@ -86,13 +86,13 @@ def _leaning(store: Store, study: StudyRecord) -> Iterator[str]:
 
 
 def replicates(store: Store) -> Prunable:
-    """The readings of replays and verifications, of all studies: no verdict and no search has used them."""
-    sessions = [
-        session.id
-        for study in store.studies()
-        for session in store.sessions(study.id)
-        if VERIFIED in session.settings and session.finished_at is not None
-    ]
+    """The readings of replays and verifications, of all studies: no verdict and no search has used them.
+
+    Not of those that may still be going on.
+    """
+    again = [s for study in store.studies() for s in store.sessions(study.id) if VERIFIED in s.settings]
+    killed = gone(again)
+    sessions = [s.id for s in again if s.finished_at is not None or s.id in killed]
     known = set(sessions)
     repeats = sum(
         count

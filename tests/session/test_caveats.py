@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from autotune.measure.outcome import Estimate
-from autotune.session.caveats import doubtful, fallen
+from autotune.session.caveats import doubtful, fallen, fell
 from autotune.store.records import VerdictRecord
 
 
@@ -27,6 +27,18 @@ def test_why_nobody_stood_the_finale(failed: dict[str, list[str]], why: str) -> 
     """The default may have been the only one that was to be read again beside baselines."""
     document = {"configuration": None, "remark": "no finalist was read", "outcomes": failed}
     assert fallen([VerdictRecord(1, 1, 1, document, 0.0)]) == f"no finalist was read{why}"
+
+
+def test_which_finalists_failed_in_a_finale_that_has_a_winner_is_said() -> None:
+    """All of them had, and it was said that none was shown to be better than the default."""
+    fine, off, bad = ["ok", ""], ["wrong", "off by 1"], ["crashed", ""]
+    assert fell({}) == fell({"outcomes": {"the default": bad, "trial 3": fine, "vendor": bad}}) == ""
+    assert fell({"outcomes": {"the default": fine, "trial 3": fine, "trial 1": off}}) == (
+        "trial 1, a finalist, ended as wrong when it was measured again (off by 1)"
+    )
+    assert fell({"outcomes": {"trial 3": bad, "trial 1": off, "trial 2": fine}}) == (
+        "2 of 3 finalists failed when measured again: trial 3 as crashed"
+    )
 
 
 def test_a_bound_that_may_not_be_kept_is_said() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,8 @@ def _written(store: Store, reading: _Reading) -> Imported:
     new = any(number is None for number in here)
     told: list[Any] = [reading.told(place) if number is None else number for place, number in enumerate(here)]
     if new:
-        ids = store.load(told, reading.environments(), reading.files())
-        store.put_artifact(manifest.content, TAKEN_IN)
+        files = chain(reading.files(), [(TAKEN_IN, manifest.content)])
+        ids = store.load(told, reading.environments(), files)
     else:
         ids = [number for number in here if number is not None]
     labels = [store.study(number).label for number in ids]

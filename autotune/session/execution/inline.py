@@ -77,8 +77,11 @@ class InlineExecutor(Executor):
         return [self._entrant(what) for what in wanted]
 
     def _entrant(self, what: Configuration | Baseline) -> Entrant:
+        return InlineEntrant(self._reader(), what)
+
+    def _reader(self) -> Runner:
         spec = self.spec
-        return InlineEntrant(Runner(self.objective, spec.metrics, spec.measure, curve=whole_run(spec)), what)
+        return Runner(self.objective, spec.metrics, spec.measure, curve=whole_run(spec))
 
     def baselines(self) -> tuple[Baseline, ...]:
         """Those that need no environment of their own: this process has the one it has."""
@@ -121,7 +124,7 @@ class ReplayExecutor(InlineExecutor):
     objective: ReplayedObjective
 
     def _entrant(self, what: Configuration | Baseline) -> Entrant:
-        entrant = super()._entrant(what)
+        entrant = ReplayEntrant(self._reader(), what)
         if isinstance(what, Configuration):
             entrant.most_readings = self.objective.recorded_readings(what)
         return entrant
@@ -155,3 +158,11 @@ class InlineEntrant(Entrant):
 
     def close(self) -> None:
         return
+
+
+class ReplayEntrant(InlineEntrant):
+    """An entrant that a recording is read for. What this machine did meanwhile has changed no value of it,
+    and a value that was taken again because of that would be the next one."""
+
+    def read(self, seed: int) -> tuple[Reading, ...]:
+        return tuple(replace(reading, context={}) for reading in super().read(seed))

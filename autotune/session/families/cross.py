@@ -46,8 +46,11 @@ class Candidate:
 
 def own_verdict(store: Store, study: StudyRecord) -> VerdictRecord | None:
     """That of the last finale of the study's own search."""
-    verdicts = reversed(store.verdicts(study.id))
-    return next((verdict for verdict in verdicts if ACROSS not in verdict.document), None)
+    return next(reversed(_own_verdicts(store, study)), None)
+
+
+def _own_verdicts(store: Store, study: StudyRecord) -> list[VerdictRecord]:
+    return [verdict for verdict in store.verdicts(study.id) if ACROSS not in verdict.document]
 
 
 def own_winner(store: Store, study: StudyRecord) -> Configuration | None:
@@ -56,6 +59,13 @@ def own_winner(store: Store, study: StudyRecord) -> Configuration | None:
     if verdict is None or not stands(store, study, verdict):
         return None
     return Configuration(verdict.document["configuration"])
+
+
+def own_winners(store: Store, study: StudyRecord) -> set[Configuration]:
+    """All that finales of the study's own search were won by. What a cross measurement says of it are ids of
+    studies, which are others in a store that it was imported into."""
+    won = (verdict.document.get("configuration") for verdict in _own_verdicts(store, study))
+    return {Configuration(configuration) for configuration in won if configuration is not None}
 
 
 def candidates(store: Store, studies: Sequence[StudyRecord]) -> tuple[Candidate, ...]:

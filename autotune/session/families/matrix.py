@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.errors import InputError, Problem
-from autotune.session.families.cross import columns_of, own_winner
+from autotune.session.families.cross import columns_of, own_winner, own_winners
 from autotune.session.finale.contender import DEFAULT
 from autotune.session.opening.identity import are_kin
 from autotune.space.configuration import Configuration, FrozenMap
@@ -105,22 +105,20 @@ def load_matrix(store: Store, studies: Sequence[StudyRecord]) -> Matrix:
     measured = [_measured(store, s, verdict) for s, verdict in zip(studies, last, strict=True)]
     trials = (trial for row in measured for trial in row)
     default = next((t.configuration for t in trials if t.reason.get("label") == DEFAULT), None)
-    columns: dict[Configuration, set[int]] = {} if default is None else {default: set()}
-    place = {study.id: row for row, study in enumerate(studies)}
-    for row, study in enumerate(studies):
-        winner = own_winner(store, study)
-        if winner is not None:
-            columns.setdefault(winner, set()).add(row)
-    for verdict in filter(None, last):
-        for one in columns_of(verdict).values():
-            rows = {place[study] for study in one["found_by"] if study in place}
-            columns.setdefault(Configuration(one["configuration"]), set()).update(rows)
+    winners = (own_winner(store, study) for study in studies)
+    measured_too = (one["configuration"] for v in last if v is not None for one in columns_of(v).values())
+    columns = dict.fromkeys(
+        configuration
+        for configuration in (default, *winners, *map(Configuration, measured_too))
+        if configuration is not None
+    )
+    won = [own_winners(store, study) for study in studies]
     return Matrix(
         metric=metric,
         studies=tuple(studies),
         held_out=tuple(not study.counts for study in studies),
         configurations=tuple(columns),
-        found_by=tuple(map(frozenset, columns.values())),
+        found_by=tuple(frozenset(row for row, own in enumerate(won) if one in own) for one in columns),
         default=None if default is None else 0,
         cells=tuple(
             tuple(_row(columns, study, verdict, trials, metric.name))

@@ -151,9 +151,14 @@ def _confirmed(
     spec: StudySpec, verdict: Mapping[str, Any], contenders: Sequence[Contender], fresh: FreshRuns
 ) -> dict[str, Any]:
     """The ``verdict`` with the gain of runs of fresh processes, where there were enough of them."""
-    standings = [_standing(spec, c, outcome_of(spec, c)) for c in contenders]
-    if fresh.failed == verdict["label"]:
-        return default_stays({**verdict, "baselines": []}, standings, f"{fresh.failed} {fresh.how}")
+    outcomes = {c.label: outcome_of(spec, c) for c in contenders}
+    standings = [_standing(spec, c, outcomes[c.label]) for c in contenders]
+    label, won = verdict["label"], outcomes[verdict["label"]]
+    if fresh.failed == label:
+        return default_stays({**verdict, "baselines": []}, standings, f"{label} {fresh.how}")
+    if won.status is not Status.OK:  # past a bound, by what those processes have read as well
+        why = f"with other processes {label} is {won.status}: {won.message}"
+        return default_stays({**verdict, "baselines": []}, standings, why)
     confirmed = after_fresh_runs(spec, verdict, fresh.runs, standings) if fresh.enough else dict(verdict)
     doubt = f"{fresh.failed} {fresh.how}" if fresh.failed else "" if fresh.enough else IN_ONE_PROCESS
     return confirmed | {"remark": "; ".join(filter(None, [str(confirmed["remark"]), doubt]))}

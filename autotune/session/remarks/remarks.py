@@ -10,7 +10,7 @@ from autotune.measure.outcome import LEFT_RUNNING, UNREACHED, Outcome
 from autotune.session.remarks.oversubscribed import say_oversubscribed
 from autotune.session.remarks.substituted import say_substituted
 from autotune.space.space import Space
-from autotune.space.spec import TIMES, StudySpec, is_speed
+from autotune.space.spec import TIMES, StudySpec
 from autotune.status import Status
 
 Remark = Callable[[int, Outcome, StudySpec], str]
@@ -64,13 +64,13 @@ SHORTEST = 1e-12
 
 
 def _no_time(number: int, outcome: Outcome, spec: StudySpec) -> str:
-    """What no clock can say, and what would win all the same. What is infinite wins nothing: it diverged."""
+    """What no clock can say, and what would win all the same. What is infinite wins nothing: it diverged; nor
+    does a rate below 0."""
     for goal in spec.goals:
         estimate = outcome.metrics.get(goal.name)
-        if estimate is None or not is_speed(goal.goal, goal.unit) or not -math.inf < estimate.value:
+        if estimate is None or goal.goal != "minimize" or goal.unit not in TIMES:
             continue
-        shortest = SHORTEST / TIMES[goal.unit] if goal.unit in TIMES else 0.0
-        if estimate.value < shortest:
+        if -math.inf < estimate.value < SHORTEST / TIMES[goal.unit]:
             how = "below 0" if estimate.value < 0 else f"less than any clock can tell ({SHORTEST:g} s)"
             return (
                 f"the {goal.name} of trial {number} is {estimate.value:g} {goal.unit}: {how}, which counts"

@@ -6,8 +6,10 @@ import gc
 import io
 import json
 import os
+import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.errors import InputError
+from autotune.errors import InputError, StoreError
 from autotune.interop.archives.format import MANIFEST, decode, digest_of, encode
 from autotune.interop.archives.hashed import HashedZip
 from autotune.interop.archives.importing import import_archive
@@ -23,6 +25,7 @@ from autotune.interop.archives.known import known_digest
 from autotune.interop.archives.verifying import verify_archive
 from autotune.interop.archives.zipped import Archive, Limits
 from autotune.status import Status
+from autotune.store.statements.pruning import TAKEN_IN
 from autotune.store.store import Store
 from tests.hook.stores import add_study
 from tests.interop.archives.cases import (
@@ -73,6 +76,26 @@ def test_it_can_be_imported_again_and_written_again(archive: Path, tmp_path: Pat
     with Store.open(target) as store:
         assert len(store.studies()) == 2
     assert write(target, tmp_path / "again.zip").read_bytes() == archive.read_bytes()
+
+
+def test_the_studies_come_with_what_says_where_they_are_from_or_not_at_all(
+    archive: Path, tmp_path: Path
+) -> None:
+    """The manifest was written after them, and who was killed in between never had it: they were here."""
+    target = tmp_path / "target.db"
+    Store.open(target).close()
+    with closing(sqlite3.connect(target)) as database:
+        fails = f"BEGIN SELECT raise(FAIL, 'no') WHERE new.kind = '{TAKEN_IN}'; END"
+        database.execute(f"CREATE TRIGGER refuses BEFORE INSERT ON artifacts {fails}")
+    with pytest.raises(StoreError):
+        import_archive(archive, str(target))
+    with Store.open(target) as store:
+        assert store.studies() == []
+    with closing(sqlite3.connect(target)) as database:
+        database.execute("DROP TRIGGER refuses")
+    digest = import_archive(archive, str(target)).digest
+    with Store.open(target) as store:
+        assert store.kind_of(digest) == TAKEN_IN
 
 
 def test_studies_may_refer_to_one_that_follows(archive: Path, tmp_path: Path) -> None:

@@ -8,8 +8,11 @@ import pytest
 
 import autotune
 from autotune.errors import InputError
+from autotune.interop.archives.importing import import_archive
+from autotune.interop.archives.writing import write_archive
 from autotune.report.rules.rule import make_rule
 from autotune.report.words.shapes import summarize_many
+from autotune.session.families.matrix import Matrix, family_of, load_matrix
 from autotune.session.families.result import ManyResult
 from autotune.space.reading.reader import read_family
 from autotune.store.store import Store
@@ -52,3 +55,26 @@ def test_the_table_says_which_way_its_ratios_are(tmp_path: Path) -> None:
     assert "the best rate on each workload, over that of each winner:" in said
     [row] = [line for line in said.splitlines() if line.split()[:2] == ["m", "32"] and "2.000" in line]
     assert "1.000" in row
+
+
+def test_who_found_a_configuration_is_known_of_imported_studies_too(tmp_path: Path) -> None:
+    """By their numbers where they were searched, which are those of other workloads here."""
+    space = tmp_path / "space.yaml"
+    space.write_text(SPACE.replace("[1, 4]", "[1, 8, 32]").replace("trials: 4", "trials: 6"))
+    result = autotune.search_many(
+        read_family(space), objective=lambda tile, m: 20.0 if tile == m else 10.0, store=tmp_path / "s.db"
+    )
+    assert found(result.matrix) == {8: {8}, 32: {32}, 1: set()}
+    with Store.open(tmp_path / "s.db", readonly=True) as store:
+        for place, study in enumerate(store.studies("rows")):
+            write_archive(store, study, tmp_path / f"{place}.zip")
+    import_archive(tmp_path / "1.zip", str(tmp_path / "other.db"))
+    import_archive(tmp_path / "0.zip", str(tmp_path / "other.db"))
+    with Store.open(tmp_path / "other.db", readonly=True) as store:
+        assert found(load_matrix(store, family_of(store, store.study("rows")))) == found(result.matrix)
+
+
+def found(matrix: Matrix) -> dict[object, set[object]]:
+    """``{tile: sizes of the workloads whose search won with it}``."""
+    columns = zip(matrix.configurations, matrix.found_by, strict=True)
+    return {one["tile"]: {matrix.workloads[row]["m"] for row in rows} for one, rows in columns}

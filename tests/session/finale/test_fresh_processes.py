@@ -207,6 +207,28 @@ def test_a_winner_that_dies_in_another_process_is_none(tmp_path: Path) -> None:
     assert "ended as crashed in another process" in result.remark
 
 
+INEXACT = """
+from pathlib import Path
+COUNT = Path(__file__).parent / "count"
+with COUNT.open("a") as count:
+    count.write(".")
+LATE = COUNT.stat().st_size > 6  # the search, and four that are measured again first
+
+def inexact(x):
+    return {"time": 1.0 if x == 1 else 0.5, "error": 5.0 if LATE and x != 1 else 0.0}
+"""
+
+
+def test_a_winner_that_is_past_a_bound_in_other_processes_is_none(tmp_path: Path) -> None:
+    """Its own re-measurement was stored as wrong, and it won, with the metrics that the search had read."""
+    (tmp_path / "lucky.py").write_text(INEXACT)
+    file = FILE.replace("WHAT", "inexact").replace("unit: s}", "unit: s}, error: {at_most: 1.0}")
+    (tmp_path / "space.yaml").write_text(file)
+    result = autotune.search(tmp_path / "space.yaml", store=tmp_path / "s.db")
+    assert result.defended and result.is_default and result.metrics["error"].value == 0.0
+    assert "is wrong: error is 5, allowed is at most 1" in result.remark
+
+
 Read = dict[str, Sequence[tuple[float, ...]]]
 
 

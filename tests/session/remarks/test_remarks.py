@@ -77,6 +77,9 @@ def test_a_time_below_zero_is_said_once() -> None:
     assert list(Remarks().on(1, endless, SPEC)) == []
     loss = replace(SPEC, metrics=(MetricSpec("loss", "minimize"),))
     assert list(Remarks().on(0, Outcome(Status.OK, metrics={"loss": Estimate.of_one(-1)}), loss)) == []
+    rate = replace(SPEC, metrics=(MetricSpec("rate", "maximize", "1/s"),))
+    slowest = Outcome(Status.OK, metrics={"rate": Estimate.of_one(-1)})
+    assert list(Remarks().on(0, slowest, rate)) == [], "which was said to count as faster than any other"
 
 
 def test_that_a_trial_is_read_for_long_without_a_limit_of_time_is_said_once() -> None:
