@@ -137,6 +137,8 @@ def test_a_flag_may_be_held_against_a_bound(tmp_path: Path) -> None:
         'starting {\n{\n  "jobs": [{"time": 1}],\n  "time": 2\n}\ndone in 3 s\n',
         '{"time": 2}\n{\n  "time": 1\n}\n',  # a line is preferred: the other may be its settings
         '{\n "time": 1\n}\n{\n "time": 2\n}',
+        '{\n  "time": 2,\n  "runs": [\n    {"time": 1}\n  ]\n}\n',  # a line of it is no object of its own
+        '{"time": 2}\n{\n"runs": [\n{"time": 1}\n]\n}\n',
         '  "time": 1\n  {\n    "time": 1\n  }\n}\n{\n  "time": 2}\n',  # the head was not kept
     ],
 )
