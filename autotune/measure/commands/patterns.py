@@ -110,5 +110,5 @@ def how_to_read(text: str) -> str:
     if (whole := _WITH_UNIT.fullmatch(text)) and whole["time"]:
         return ": give the metric a unit of time, as unit: ms"
     if _WITH_COMMAS.fullmatch(text):  # a thousand to some, a fraction to others
-        return ": have it printed without commas, by | tr -d , for one; a pattern holds what parts two numbers"
+        return ": have it printed without commas (| tr -d ,); what parts numbers is to be in the pattern"
     return ""
