@@ -13,7 +13,7 @@ from pathlib import Path
 
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.heard import Heard
-from autotune.measure.commands.patterns import by_patterns, how_to_read
+from autotune.measure.commands.patterns import by_patterns, how_to_read, without_colours
 from autotune.measure.commands.problems import is_needed
 from autotune.measure.phases.mistakes import missing_metric
 from autotune.measure.program import Finished
@@ -87,7 +87,7 @@ def _from_last_line(ended: Finished, opened: bool, goal: str) -> Mapping[str, ob
 
 def _last_object(ended: Finished) -> Mapping[str, object] | None:
     """The last line that is a JSON object; else the last object that stands on several, as fio writes it."""
-    text = ended.stdout
+    text = without_colours(ended.stdout)
     several: list[_Block] | None = None
     for begins, ends in reversed([line.span(1) for line in _LINE_OF_JSON.finditer(text)]):
         try:

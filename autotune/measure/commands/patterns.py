@@ -37,6 +37,11 @@ _LONGEST = 64
 _WITH_COMMAS = re.compile(r"[-+]?[0-9]+(,[0-9]+)+(\.[0-9]*)?")
 
 
+def without_colours(text: str) -> str:
+    """What a program has printed, as if to a file."""
+    return _COLOUR.sub("", text)
+
+
 def by_patterns(
     patterns: Mapping[str, str], metrics: Sequence[MetricSpec], stdout: str, stderr: str
 ) -> Mapping[str, object]:
@@ -46,7 +51,7 @@ def by_patterns(
     digits, it is in the unit of the metric.
     """
     units = {metric.name: metric.unit for metric in metrics}
-    texts = [_COLOUR.sub("", text).replace("\r\n", "\n") for text in (stdout, stderr)]
+    texts = [without_colours(text).replace("\r\n", "\n") for text in (stdout, stderr)]
     found: dict[str, object] = {}
     for name, pattern in patterns.items():
         for text in texts:
