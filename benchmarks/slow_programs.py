@@ -112,12 +112,13 @@ def read(
             values.append(warm_up)  # the program is so slow that it would be read once
         else:
             began = machine.seconds
-    most = OVERLONG * best.high if way.cuts and best is not None else math.inf
+    most = OVERLONG * best.high if way.cuts and best is not None and not values else math.inf
     while True:
         values.append(machine.run(truth, most))
         known = estimate(values, settings.confidence)
         if values[-1] == most:
             return known, Verdict.REJECTED
+        most = math.inf
         decision = rule.decide(values, best)
         if decision.stop:
             return known, decision.verdict

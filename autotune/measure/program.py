@@ -114,9 +114,9 @@ def run_program(
     err = Bounded()
     try:
         with process.stdout, process.stderr:
-            _collect(process.pid, {process.stdout: out, process.stderr: err}, attendant)
+            ended = _collect(process.pid, {process.stdout: out, process.stderr: err}, attendant)
             code = _reaped(process, memory)
-            seconds = time.perf_counter() - began.at
+            seconds = (ended or time.perf_counter()) - began.at
     except BaseException:
         process.kill()
         _reaped(process, memory)
@@ -231,8 +231,12 @@ class Lines(Bounded):
             self._tell(self._begun.decode("utf-8", errors="replace"))
 
 
-def _collect(pid: int, streams: Mapping[IO[bytes], Bounded], attendant: Attendant | None) -> None:
-    """Read the streams until the process has ended; on an old kernel until all of them are closed."""
+def _collect(pid: int, streams: Mapping[IO[bytes], Bounded], attendant: Attendant | None) -> float | None:
+    """Read the streams until the process has ended; on an old kernel until all of them are closed.
+
+    Returns when its end was seen, before what it had left to be read was: that is none of its time.
+    """
+    ended: float | None = None
     with selectors.DefaultSelector() as selector:
         for stream in streams:
             os.set_blocking(stream.fileno(), False)
@@ -249,9 +253,11 @@ def _collect(pid: int, streams: Mapping[IO[bytes], Bounded], attendant: Attendan
         try:
             waiting = True
             while waiting and (process >= 0 or open_streams):
-                for key, _ in selector.select(attendant.timeout() if attendant else None):
+                events = selector.select(attendant.timeout() if attendant else None)
+                seen = time.perf_counter()
+                for key, _ in events:
                     if key.fd == process:
-                        waiting = False
+                        waiting, ended = False, seen
                     elif key.fileobj is not attendant and not _read(key.fd, streams[key.fileobj]):  # type: ignore[index]
                         selector.unregister(key.fileobj)
                         open_streams -= 1
@@ -263,6 +269,7 @@ def _collect(pid: int, streams: Mapping[IO[bytes], Bounded], attendant: Attendan
     for stream, kept in streams.items():
         _read_all(stream.fileno(), kept)
         kept.end()
+    return ended
 
 
 def _read(descriptor: int, kept: Bounded) -> bool:

@@ -112,6 +112,21 @@ def test_a_run_of_three_times_the_best_is_cut_off() -> None:
     assert tape.worth_seconds == math.inf, "nothing is cut off in the finale"
 
 
+def test_one_spike_is_no_reason_to_reject_what_was_read_before_it() -> None:
+    """One that was faster than the best in each of its readings had been rejected for the next one."""
+    tape = Cut([0.8, 0.8, 0.81, 0.79, 50.0, 0.8, 0.8, 0.81])
+    outcome = measure(tape, MeasureSettings(max_readings=7), Estimate(1.0, 0.9, 1.1, 5, 0.05))
+    assert outcome.status is Status.OK and outcome.metrics["time"].value == 0.8
+    assert max(reading.value for reading in outcome.readings) == 50.0, "every reading is kept"
+
+
+def test_a_short_run_is_not_cut_off() -> None:
+    """That of a program of 10 ms may have waited for a core, and ending it would save nothing."""
+    tape = Cut([0.008, 0.09, *[0.008, 0.0081] * 4])
+    outcome = measure(tape, MeasureSettings(max_readings=7), Estimate(0.01, 0.009, 0.011, 5, 0.0005))
+    assert outcome.status is Status.OK and outcome.metrics["time"].value < 0.009
+
+
 @pytest.mark.parametrize(
     ("settings", "incumbent"),
     [

@@ -8,11 +8,12 @@ import os
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.heard import Heard
-from autotune.measure.commands.patterns import by_patterns, how_to_read
+from autotune.measure.commands.patterns import by_patterns, how_to_read, without_colours
 from autotune.measure.commands.problems import is_needed
 from autotune.measure.phases.mistakes import missing_metric
 from autotune.measure.program import Finished
@@ -86,15 +87,24 @@ def _from_last_line(ended: Finished, opened: bool, goal: str) -> Mapping[str, ob
 
 def _last_object(ended: Finished) -> Mapping[str, object] | None:
     """The last line that is a JSON object; else the last object that stands on several, as fio writes it."""
-    # Not by splitlines(): JSON may hold what that takes for the end of a line, U+2028 say.
-    for line in reversed(re.split(r"[\r\n]+", ended.stdout)):
-        if line.lstrip().startswith("{"):
-            try:
-                found = json.loads(line)
-            except (ValueError, RecursionError):
+    text = without_colours(ended.stdout)
+    several: list[_Block] | None = None
+    for begins, ends in reversed([line.span(1) for line in _LINE_OF_JSON.finditer(text)]):
+        try:
+            found = json.loads(text[begins:ends])
+        except (ValueError, RecursionError):
+            continue
+        if text.find("}", ends) >= 0:  # it may be part of one on several lines
+            several = _blocks(text) if several is None else several
+            if any(block.begins < begins < block.ends for block in several):
                 continue
-            return dict(found)
-    return _last_block(ended.stdout)
+        return dict(found)
+    several = _blocks(text) if several is None else several
+    return several[-1].found if several else None
+
+
+# Not by splitlines(): JSON may hold what that takes for the end of a line, U+2028 say.
+_LINE_OF_JSON = re.compile(r"(?<![^\r\n])[^\S\r\n]*(\{[^\r\n]*)")
 
 
 def _why_no_json(text: str) -> str:
@@ -114,23 +124,34 @@ def _why_no_json(text: str) -> str:
     return ""
 
 
-def _last_block(text: str) -> Mapping[str, object] | None:
-    """The last JSON object that begins a line and ends another.
+@dataclass(frozen=True)
+class _Block:
+    """A JSON object, and where it stands in a text."""
+
+    begins: int
+    ends: int
+    found: Mapping[str, object]
+
+
+def _blocks(text: str) -> list[_Block]:
+    """The JSON objects that begin a line and end another.
 
     What stands further to the right is part of one, whose head may not have been kept.
     """
-    last: Mapping[str, object] | None = None
+    blocks: list[_Block] = []
     decoder, place = json.JSONDecoder(), 0
-    for begins in deque(re.finditer(r"^\{", text, re.MULTILINE), MOST_BLOCKS):
-        if begins.start() < place:  # part of the one before
+    for line in deque(re.finditer(r"^\{", text, re.MULTILINE), MOST_BLOCKS):
+        begins = line.start()
+        if begins < place:  # part of the one before
             continue
         try:
-            found, end = decoder.raw_decode(text, begins.start())
+            found, ends = decoder.raw_decode(text, begins)
         except (ValueError, RecursionError):
             continue
-        if not text[end:].partition("\n")[0].strip():
-            last, place = found, end
-    return last
+        if not text[ends:].partition("\n")[0].strip():
+            blocks.append(_Block(begins, ends, found))
+            place = ends
+    return blocks
 
 
 MOST_BLOCKS = 1000

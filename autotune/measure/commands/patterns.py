@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from autotune.space.spec import TIMES, MetricSpec
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-"""How a program makes a word bold or red (ECMA-48, SGR), some of them in a file too."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
+"""How a program makes a word bold or red (ECMA-48, SGR, and EL behind it), some of them in a file too."""
 
 _MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
     f"{letter}i": 1024.0**power for power, letter in enumerate("KMGT", start=1)
@@ -26,7 +26,20 @@ _BEHIND = re.compile(rf"(?:{_PRINTED})(?![^\W_])")
 _WITH_UNIT = re.compile(rf"(?P<digits>[-+.0-9eE]+)(?:\s*(?P<time>{'|'.join(TIMES)})|{_SIZE}(?:/s|ps)?)")
 _OF_METRIC = re.compile(rf"{_SIZE}(?:/|ps$|$|I?OPS|FLOP|ops|Hz)")
 
+_PLAIN = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
+_EXPONENT = re.compile(r"[eE][-+]?[0-9]+")
+_MANTISSA = re.compile(r"(?<![\w.,])(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?$")
+_THOUSANDS = re.compile(r"(?:,[0-9]{3})+(?![0-9,])(?:\.[0-9]+)?")
+_BEFORE_THOUSANDS = re.compile(r"(?<![\w.,])[0-9]{1,3}(?:,[0-9]{3})*,$")
+"""What of ``1.2e-05`` and ``1,234,567`` a pattern may have left out, behind its group and before it."""
+_LONGEST = 64
+
 _WITH_COMMAS = re.compile(r"[-+]?[0-9]+(,[0-9]+)+(\.[0-9]*)?")
+
+
+def without_colours(text: str) -> str:
+    """What a program has printed, as if to a file."""
+    return _COLOUR.sub("", text)
 
 
 def by_patterns(
@@ -38,7 +51,7 @@ def by_patterns(
     digits, it is in the unit of the metric.
     """
     units = {metric.name: metric.unit for metric in metrics}
-    texts = [_COLOUR.sub("", text) for text in (stdout, stderr)]
+    texts = [without_colours(text).replace("\r\n", "\n") for text in (stdout, stderr)]
     found: dict[str, object] = {}
     for name, pattern in patterns.items():
         for text in texts:
@@ -49,11 +62,11 @@ def by_patterns(
 
 
 def _in_unit(match: re.Match[str], unit: str) -> str:
-    written = match[1] or ""
+    written, end = _whole_number(match)
     whole = _WITH_UNIT.fullmatch(written)
     if whole and whole["digits"] == written:
         whole = None
-    printed = whole or (_BEHIND.match(match.string, match.end(1)) if written else None)
+    printed = whole or (_BEHIND.match(match.string, end) if written else None)
     if printed is None:
         return written
     if printed["time"]:
@@ -71,6 +84,27 @@ def _in_unit(match: re.Match[str], unit: str) -> str:
         return written
 
 
+def _whole_number(match: re.Match[str]) -> tuple[str, int]:
+    """The number in the group, with what the group has left out of it, but for its sign; and where it ends.
+
+    ``([0-9.]+)`` finds 1.2 in ``1.2e-05``, and ``([0-9.]+) s`` finds 05. A comma that the pattern itself has
+    matched parts two numbers.
+    """
+    text, written, (begin, end) = match.string, match[1] or "", match.span(1)
+    if not _PLAIN.fullmatch(written):
+        return written, end
+    behind = _EXPONENT.match(text, end)
+    if not behind and match.end() == end and re.fullmatch(r"[-+]?[0-9]{1,3}", written):
+        behind = _THOUSANDS.match(text, end)
+    before = None
+    if match.start() == begin and written[0].isdigit():
+        is_of_thousands = re.match(r"[0-9]{3}(?![0-9])", written)
+        head = _BEFORE_THOUSANDS if is_of_thousands and text[begin - 1 : begin] == "," else _MANTISSA
+        before = head.search(text, max(begin - _LONGEST, 0), begin)
+    whole = f"{before[0] if before else ''}{written}{behind[0] if behind else ''}"
+    return whole, behind.end() if behind else end
+
+
 def _size(unit: re.Match[str] | None) -> float:
     """The number that the letters before a unit stand for; of none 1."""
     return _MAGNITUDES.get(unit["magnitude"] or "", 1.0) if unit else 1.0
@@ -81,5 +115,5 @@ def how_to_read(text: str) -> str:
     if (whole := _WITH_UNIT.fullmatch(text)) and whole["time"]:
         return ": give the metric a unit of time, as unit: ms"
     if _WITH_COMMAS.fullmatch(text):  # a thousand to some, a fraction to others
-        return ": have it printed without commas, by | tr -d , for one"
+        return ": have it printed without commas (| tr -d ,); what parts numbers is to be in the pattern"
     return ""

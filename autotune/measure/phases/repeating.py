@@ -18,7 +18,7 @@ from autotune.measure.rules.bounds import beyond_doubt
 from autotune.measure.rules.repetition import Decision, RepetitionRule, Verdict
 from autotune.measure.rules.statistics import estimate
 from autotune.measure.rules.steadiness import Steadiness
-from autotune.measure.rules.worth import Worth
+from autotune.measure.rules.worth import SHORT_SECONDS, Worth
 from autotune.space.spec import MeasureSettings, MetricSpec, Share
 
 UNSETTLED = "unsettled"
@@ -35,8 +35,8 @@ COMMON = 2.0
 """How many times a standard deviation in common the half-width of an interval of 95 % is to be at most."""
 
 OVERLONG = 3.0
-"""A run that takes so many times as long as the best so far is ended. With 2 or 5 in its place simulated
-searches end as well, as far as five seeds tell (benchmark ``slow_programs``)."""
+"""A first run that takes so many times as long as the best so far is ended. With 2 or 5 in its place
+simulated searches end as well, as far as five seeds tell (benchmark ``slow_programs``)."""
 
 _KNOWN = frozenset({Verdict.PRECISE, Verdict.STEADY, Verdict.SETTLED})
 """Verdicts on a configuration that is as well known as it can be before it has settled."""
@@ -111,7 +111,7 @@ class Repetition:
     def _take_one(self, tested: _UnderTest, incumbent: Estimate | None) -> Decision | None:
         """Take and keep a reading; why it was the last."""
         trial, before = tested.trial, len(tested.trial.readings)
-        self._objective.worth_seconds = self._worth_seconds(incumbent)
+        self._objective.worth_seconds = self._worth_seconds(tested, incumbent)
         try:
             sample = tested.meter.take(tested.loaded, tested.rng)
         finally:
@@ -194,11 +194,16 @@ class Repetition:
             return None
         return Decision(Verdict.REJECTED, "worse than the best so far by more than its readings may be off")
 
-    def _worth_seconds(self, incumbent: Estimate | None) -> float:
-        """How long a run may take that is measured by that; any time where nothing is to be rejected."""
-        if incumbent is None or not self._rule.reject or self._goal.goal == "maximize":
+    def _worth_seconds(self, tested: _UnderTest, incumbent: Estimate | None) -> float:
+        """How long a run may take that is measured by that; any time where nothing is to be rejected.
+
+        Only the first one says so by itself: after one that was shorter, a run that takes three times as long
+        was disturbed, as many a short one is. What those say together is for the rule to weigh.
+        """
+        if incumbent is None or not self._rule.reject or self._goal.goal == "maximize" or tested.values:
             return math.inf
-        return OVERLONG * incumbent.high
+        most = OVERLONG * incumbent.high
+        return most if most > SHORT_SECONDS else math.inf
 
     def _is_noisy(self, trial: Trial) -> bool:
         """Whether its readings differ, in any metric."""

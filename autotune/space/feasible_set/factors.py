@@ -33,8 +33,9 @@ _ESTIMATE_VALUES = 1_000_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate of a number of configurations: ``value`` is unbiased but for rounding, and the truth lies
-    between ``low`` and ``high`` with probability ``confidence`` (1: it is exact, or proved).
+    """An estimate of a number of configurations: ``value`` is unbiased but for rounding and where fewer would
+    be said than are proved to be there, and the truth lies between ``low`` and ``high`` with probability
+    ``confidence`` (1: it is exact, or proved).
 
     Whole numbers, which may be larger than any float.
     """
@@ -153,8 +154,8 @@ class RuledFactor(Factor):
         indices = draw(np.random.default_rng(0), high, max(draws, _ESTIMATE_LEAST))
         good = int(self._satisfied(self.diagram.assignments(indices)[0]).sum())
         below, above = map(Fraction, wilson(good, len(indices)))
-        value = round(Fraction(high * good, len(indices)))
-        return Estimate(value, max(low, math.floor(high * below)), min(high, math.ceil(high * above)), 0.99)
+        least, most = max(low, math.floor(high * below)), max(low, min(high, math.ceil(high * above)))
+        return Estimate(max(low, round(Fraction(high * good, len(indices)))), least, most, 0.99)
 
     def write(self, indices: Array, matrix: Rows) -> None:
         if self.diagram.size <= len(indices) and self.diagram.listable:

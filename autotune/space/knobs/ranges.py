@@ -79,6 +79,18 @@ class _Scaled(Ordered):
         low, high = self._ends
         return low * (1 - position) + high * position
 
+    def _drawn(self, rng: np.random.Generator, step: float, count: int) -> int:
+        """The place of one of the ``count`` values from ``low`` on, drawn uniformly on the scale.
+
+        On a logarithmic one each owns the stretch that rounds to it, also the two at the ends.
+        """
+        if self.scale == "linear":
+            return int(rng.integers(count))
+        first = max(self.low - step / 2, self.low / 2) or self.low  # half of the smallest float is 0
+        last = self.low + step * (count - 1) + step / 2
+        number = math.exp(rng.uniform(math.log(first), math.log(last)))
+        return min(max(round((number - self.low) / step), 0), count - 1)
+
     @property
     def _ends(self) -> tuple[float, float]:
         """The bounds on the scale."""
@@ -147,13 +159,9 @@ class IntegerRange(_Scaled, Listed):
         return int(number)
 
     def sample(self, rng: np.random.Generator) -> Value:
-        if self.scale != "log":
+        if self.scale == "log2":
             return self.options[int(rng.integers(len(self.options)))]
-        # Every integer owns the stretch of the scale that rounds to it, also the two at the ends.
-        low, high = max(self.low - self.step / 2, self.low / 2), self.high + self.step / 2
-        drawn = math.exp(rng.uniform(math.log(low), math.log(high)))
-        place = round((drawn - self.low) / self.step)
-        return self.options[min(max(place, 0), len(self.options) - 1)]
+        return self.options[self._drawn(rng, self.step, len(self.options))]
 
     def neighbours(self, value: Value) -> tuple[Value, ...]:
         return self.next_to(value)
@@ -242,12 +250,9 @@ class FloatRange(_Scaled):
         return self._grid[place]
 
     def sample(self, rng: np.random.Generator) -> Value:
-        position = rng.random()
         if self.step is None:
-            return float(self.at(position))
-        if self.scale == "linear":
-            return self._grid[int(rng.integers(len(self._grid)))]
-        return self._grid[min(round((self.at(position) - self.low) / self.step), len(self._grid) - 1)]
+            return float(self.at(rng.random()))
+        return self._grid[self._drawn(rng, self.step, len(self._grid))]
 
     def neighbours(self, value: Value) -> tuple[Value, ...]:
         if self.step is not None:

@@ -32,6 +32,12 @@ def test_json_may_hold_what_python_takes_for_the_end_of_a_line(tmp_path: Path) -
     assert measure(runner(tmp_path, "cat", "said.json")) == {"time": 2}
 
 
+def test_a_colour_that_ends_where_the_object_begins(tmp_path: Path) -> None:
+    """A compiler that warns in colours resets them at the beginning of the next line."""
+    (tmp_path / "said").write_bytes(b'\x1b[1;35mwarning\n\x1b[0m\x1b[K{"time": 2}\x1b[0m\n')
+    assert measure(runner(tmp_path, "cat", "said")) == {"time": 2}
+
+
 def test_a_metric_inside_another(tmp_path: Path) -> None:
     p99 = MetricSpec("latency.p99", "minimize")
     assert measure(runner(tmp_path, *printing('{"latency": {"p99": 7}}'), metrics=(p99,))) == {
@@ -137,6 +143,8 @@ def test_a_flag_may_be_held_against_a_bound(tmp_path: Path) -> None:
         'starting {\n{\n  "jobs": [{"time": 1}],\n  "time": 2\n}\ndone in 3 s\n',
         '{"time": 2}\n{\n  "time": 1\n}\n',  # a line is preferred: the other may be its settings
         '{\n "time": 1\n}\n{\n "time": 2\n}',
+        '{\n  "time": 2,\n  "runs": [\n    {"time": 1}\n  ]\n}\n',  # a line of it is no object of its own
+        '{"time": 2}\n{\n"runs": [\n{"time": 1}\n]\n}\n',
         '  "time": 1\n  {\n    "time": 1\n  }\n}\n{\n  "time": 2}\n',  # the head was not kept
     ],
 )

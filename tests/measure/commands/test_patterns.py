@@ -67,9 +67,39 @@ def test_only_a_unit_right_behind_the_number_is_its_own() -> None:
     assert found("p99=badus", r"p99=([a-z]+?)us", "ms") == "bad"
 
 
+@pytest.mark.parametrize(
+    ("printed", "pattern", "value"),
+    [
+        ("took 1.2e-05 s", r"took ([0-9.]+)", "1.2e-05"),
+        ("took 1.2e-05 s", r"([0-9.]+) s", "1.2e-05"),
+        ("took 3E+2s", r"took (-?[0-9.]+)", "3E+2"),
+        (" 1,234,567  instructions", r"([0-9.]+)\s+instructions", "1,234,567"),
+        ("took 1,234.5 s", r"took ([0-9.]+)", "1,234.5"),
+        ("took 12,345,6", r"took ([0-9.]+)", "12"),
+        ("run,12,345 ms", r"([0-9]+) ms", "345"),
+        ("p50,12,345", r"p50,([0-9]+),", "12"),
+        ("p99,12,345", r"p99,[0-9]+,([0-9]+)", "345"),
+        ("1e-05", r"1e-([0-9]+)", "05"),
+        ("tile1e5 s", r"([0-9]+) s", "5"),
+    ],
+)
+def test_a_number_is_read_whole(printed: str, pattern: str, value: str) -> None:
+    """Of 12 us, which Python prints as 1.2e-05, 1.2 s had been read: what is fastest had been the slowest."""
+    assert found(printed, pattern, "s") == value
+
+
+def test_an_exponent_and_a_unit() -> None:
+    assert float(str(found("took 1.2e-05ms", r"took ([0-9.]+)", "s"))) == pytest.approx(1.2e-8)
+
+
+def test_lines_end_as_on_windows_too() -> None:
+    assert found("took 12.5\r\ndone\r\n", r"^took ([0-9.]+)$", "s") == "12.5"
+
+
 def test_the_last_match_counts_and_colours_do_not() -> None:
     assert found("p99 1\np99 2", r"p99 (\d)", "") == "2"
     assert found(WRK, r"Requests/sec:\s+(\S+)", "1/s") == "1.5e3"
+    assert found("p99 \x1b[01;31m\x1b[K7\x1b[m\x1b[K", r"p99 (\d)", "") == "7", "as grep --color writes it"
     assert by_patterns({"p99": r"p99 (\d)"}, [], "", "p99 3") == {"p99": "3"}
 
 

@@ -246,3 +246,12 @@ def test_spaces_of_real_kernels_have_the_known_counts(name: str) -> None:
         assert found.index(values) == number and values in found
         assert all(rule.holds(values) for rule in found.constraints)
         assert found.configurations(matrix[[number]]) == [values]
+
+
+def test_no_fewer_are_estimated_than_are_there_for_sure():
+    """Of a share of one in a million that random draws do not meet it had said that there are about 0."""
+    knobs = [IntegerRange(name, 1, 100) for name in "xyzabc"]
+    rare = "(a*a*7919 + b*b*104729 + c*c*c*1299709 + x*y*z) % 1000003 == 1"
+    found = feasible(knobs, f"(x == 1 and y == 1 and z == 1) or {rare}", limit=10_000)
+    assert found.bounds[0] == 100**3 and found.size is None
+    assert found.bounds[0] <= found.estimate.low <= found.estimate.value <= found.estimate.high
