@@ -375,6 +375,18 @@ def test_a_folder_stands_for_its_files(project: Path) -> None:
     assert snapshot([project / "objectives"]).source_hash == snapshot(own(project)).source_hash
 
 
+def test_a_folder_behind_a_link_is_part_of_the_folder(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "tile.h").write_text("#define N 1\n")
+    (project / "objectives" / "common").symlink_to(tmp_path / "common")
+    (tmp_path / "common" / "back").symlink_to(project / "objectives")
+    before, signs = snapshot([project / "objectives"]), signature([project / "objectives"])
+    assert [file.name for file in before.files] == ["common/tile.h", "gemm.c", "gemm.py"]
+    (tmp_path / "common" / "tile.h").write_text("#define N 22\n")
+    assert snapshot([project / "objectives"]).source_hash != before.source_hash
+    assert signature([project / "objectives"]) != signs
+
+
 def test_missing_files_and_none_at_all(tmp_path: Path) -> None:
     frozen = snapshot([tmp_path / "missing.py"])
     assert [(file.name, file.sha256) for file in frozen.files] == [("missing.py", None)]

@@ -81,6 +81,19 @@ def test_from_the_root_of_the_project(tmp_path: Path) -> None:
     assert found(tmp_path, files, "objectives/x.py") == ["lib/help.py"]
 
 
+def test_from_the_folder_src_of_the_project(tmp_path: Path) -> None:
+    """An edit of the package that a benchmark beside it measures had gone unnoticed."""
+    files = {
+        "pyproject.toml": "",
+        "src/lib/__init__.py": "",
+        "src/lib/help.py": "from lib.deep import g",
+        "src/lib/deep.py": "",
+        "bench/x.py": "from lib.help import f",
+    }
+    expected = ["src/lib/__init__.py", "src/lib/deep.py", "src/lib/help.py"]
+    assert found(tmp_path, files, "bench/x.py") == expected
+
+
 def test_not_beyond_the_project(tmp_path: Path) -> None:
     files = {"outside.py": "", "project/.git/HEAD": "", "project/x.py": "import outside"}
     assert found(tmp_path, files, "project/x.py") == []
