@@ -81,7 +81,7 @@ def _files_below(root: Path, module: list[str], names: tuple[str, ...]) -> list[
         elif is_file(plain):
             return [*files, plain]
         elif not is_folder(folder / part) or (number == len(module) and not names):
-            return []
+            return files  # of a compiled module those of its packages, which run before it
         folder /= part
     submodules = (folder / name / "__init__.py" for name in names), (folder / f"{name}.py" for name in names)
     return files + [one for kind in submodules for one in kind if is_file(one)]
