@@ -236,11 +236,13 @@ def _write_parquet(frame: pd.DataFrame, file: Path) -> None:
 
 
 def _of_one_kind(column: pd.Series[Any]) -> pd.Series[Any]:
-    """The values as JSON text where they are of several kinds, which no column of Parquet holds."""
-    kinds = {type(value) for value in column.dropna()}
-    if len(kinds) < 2 or kinds == {int, float}:
-        return column
-    return column.map(json.dumps, na_action="ignore")
+    """The values as JSON text where no column of Parquet holds them: several kinds, or more than 64 bits."""
+    there = list(column.dropna())
+    kinds = {type(value) for value in there}
+    mixed = len(kinds) > 1 and kinds != {int, float}
+    if mixed or (column.dtype == object and kinds == {int} and max(map(abs, there)) >= 1 << 63):
+        return column.map(json.dumps, na_action="ignore")
+    return column
 
 
 def _write_t4(store: Store, study: StudyRecord, file: Path) -> int:

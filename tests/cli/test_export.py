@@ -16,6 +16,8 @@ from click.testing import CliRunner
 from autotune.cli.export import command
 from autotune.cli.report import command as report
 from autotune.errors import InputError
+from autotune.space.knobs import Choice
+from autotune.space.space import Space
 from autotune.store.reader import StoreReader
 from tests.interop.exported import MIXED, make, make_mixed, make_of
 
@@ -49,6 +51,17 @@ def test_parquet_holds_a_knob_of_several_kinds_as_json(tmp_path: Path) -> None:
     lists = json.dumps("[1, 2]")  # which is text in the other forms too
     assert {'"row"', lists, "true", "1.5"} <= set(frame["knob.layout"])
     assert set(frame["knob.tile"]) == {1.0, 2.5}
+
+
+def test_parquet_holds_numbers_of_more_than_64_bits_as_text(tmp_path: Path) -> None:
+    """They ended in an OverflowError."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    make_of(Space([Choice("seed", (1 << 70, -1))], []), tmp_path / "seeds.db").close()
+    file = tmp_path / "trials.parquet"
+    done = CliRunner().invoke(command, ["--to", str(file), "--store", str(tmp_path / "seeds.db")])
+    assert done.exception is None, done.output
+    assert set(pandas.read_parquet(file)["knob.seed"]) == {str(1 << 70), "-1"}
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "parquet"])
