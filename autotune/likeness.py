@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,6 +38,7 @@ def apart(one: Any, other: Any) -> float | None:
             return 0.0
         # A whole number is finite, though it may be too large to be asked.
         if min(sizes) > 0 and all(isinstance(x, int) or math.isfinite(x) for x in sizes):
-            return abs(math.log2(sizes[0]) - math.log2(sizes[1]))
+            # Of two seeds of 18 digits that is 0, and they are not the same.
+            return abs(math.log2(sizes[0]) - math.log2(sizes[1])) or sys.float_info.min
         return None
     return 0.0 if type(one) is type(other) and one == other else None

@@ -42,3 +42,9 @@ def test_numbers_without_a_ratio_are_not_near(other: Any) -> None:
 
 def test_a_number_past_those_of_floats_is_far_away() -> None:
     assert apart(1, 10**400) == pytest.approx(400 * math.log2(10))
+
+
+@pytest.mark.parametrize(("one", "other"), [(2**60, 2**60 + 1), (0.001, 0.0010000000000000002)])
+def test_two_that_differ_are_apart_however_near(one: float, other: float) -> None:
+    """Of another seed, or number of bytes, the recipe was said to be for this very workload."""
+    assert 0.0 < distance({"seed": one}, {"seed": other}) < 1e-6

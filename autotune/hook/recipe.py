@@ -6,8 +6,8 @@
     run(**best.configuration)
     print(best)                     # how it was chosen, in one line
 
-Asked again, it answers from a dictionary. Whether a file or store has changed since is looked at no more
-often than every :data:`EVERY_SECONDS`.
+Asked again, it answers from a dictionary. Whether a file, or a store that is one, has changed since is looked
+at no more often than every :data:`EVERY_SECONDS`. A server is not asked again before :func:`forget`.
 """
 
 from __future__ import annotations

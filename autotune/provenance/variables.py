@@ -22,9 +22,11 @@ PREFIXES = (
         "ONEDNN_",
         "DNNL_",
     ),
-    *("CUDA_", "CUDNN_", "CUBLAS_", "NCCL_", "NVIDIA_", "NVCC_", "NVRTC_", "HIP_", "HSA_", "ROCR_", "ROCM_"),
+    *("CUDA_", "CUDNN_", "CUBLAS_", "CUBLASLT_", "NCCL_", "NVIDIA_", "NVCC_", "NVRTC_"),
+    *("HIP_", "HIPBLASLT_", "HSA_", "MIOPEN_", "ROCBLAS_", "ROCR_", "ROCM_"),
     *("GLOO_", "UCX_", "OMPI_", "LD_", "PYTHON", "TORCH", "PYTORCH_", "TRITON", "XLA_", "JAX_", "ATEN_"),
-    *("TF_CPP_", "TF_CUDNN_", "TF_ENABLE_", "TF_GPU_", "TF_NUM_", "TF_XLA_", "MALLOC_", "AUTOTUNE_"),
+    *("TF_CPP_", "TF_CUDNN_", "TF_ENABLE_", "TF_GPU_", "TF_NUM_", "TF_XLA_", "AUTOTUNE_"),
+    *("MALLOC_", "MIMALLOC_", "TCMALLOC_"),
     *("NUMBA_", "POLARS_", "RAYON_", "TBB_", "JULIA_"),
 )
 NAMES = frozenset(

@@ -16,8 +16,10 @@ from click.testing import CliRunner
 from autotune.cli.export import command
 from autotune.cli.report import command as report
 from autotune.errors import InputError
+from autotune.space.knobs import Choice
+from autotune.space.space import Space
 from autotune.store.reader import StoreReader
-from tests.interop.exported import make_mixed
+from tests.interop.exported import MIXED, make, make_mixed, make_of
 
 
 def test_t4_does_not_ask_for_the_readings_of_each_trial(
@@ -49,6 +51,47 @@ def test_parquet_holds_a_knob_of_several_kinds_as_json(tmp_path: Path) -> None:
     lists = json.dumps("[1, 2]")  # which is text in the other forms too
     assert {'"row"', lists, "true", "1.5"} <= set(frame["knob.layout"])
     assert set(frame["knob.tile"]) == {1.0, 2.5}
+
+
+def test_parquet_holds_numbers_of_more_than_64_bits_as_text(tmp_path: Path) -> None:
+    """They ended in an OverflowError."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    make_of(Space([Choice("seed", (1 << 70, -1))], []), tmp_path / "seeds.db").close()
+    file = tmp_path / "trials.parquet"
+    done = CliRunner().invoke(command, ["--to", str(file), "--store", str(tmp_path / "seeds.db")])
+    assert done.exception is None, done.output
+    assert set(pandas.read_parquet(file)["knob.seed"]) == {str(1 << 70), "-1"}
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_a_time_has_all_its_digits(tmp_path: Path, form: str) -> None:
+    """In JSON a kernel of 3.2 microseconds had five of them, and a counter of 1e-11 was 0."""
+    pandas = pytest.importorskip("pandas")
+    if form == "parquet":
+        pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    value, file = 3.2123456789012345e-06, tmp_path / f"trials.{form}"
+    make_of(MIXED, tmp_path / "mixed.db", value).close()
+    done = CliRunner().invoke(command, ["--to", str(file), "--store", str(tmp_path / "mixed.db")])
+    assert done.exception is None, done.output
+    if form == "json":
+        times = {row["metric.time"] for row in json.loads(file.read_text())}
+    elif form == "csv":
+        times = set(pandas.read_csv(file)["metric.time"])
+    else:
+        times = set(pandas.read_parquet(file)["metric.time"])
+    assert times == {value}
+
+
+def test_json_has_nothing_that_is_no_json(tmp_path: Path) -> None:
+    make(tmp_path / "made.db").close()  # with an interval without an end, and a failure without a metric
+    file = tmp_path / "trials.json"
+    done = CliRunner().invoke(command, ["--to", str(file), "--store", str(tmp_path / "made.db")])
+    assert done.exception is None, done.output
+    rows = {row["trial"]: row for row in json.loads(file.read_text(), parse_constant=pytest.fail)}
+    assert rows[6]["metric.time"] is None and rows[7]["metric.time"] == 0.9
+    assert rows[7]["metric.time.high"] is None
+    assert isinstance(rows[1]["knob.tile"], int) and isinstance(rows[1]["knob.lr"], float)
 
 
 def test_rows_of_a_named_study_go_through_a_pipe(tmp_path: Path) -> None:

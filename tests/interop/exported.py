@@ -77,8 +77,8 @@ def make_mixed(file: Path) -> Store:
     return make_of(MIXED, file)
 
 
-def make_of(space: Space, file: Path) -> Store:
-    """A trial for each configuration of a space."""
+def make_of(space: Space, file: Path, value: float = 0.5) -> Store:
+    """A trial for each configuration of a space, all of the same time."""
     store = Store.open(file)
     study = store.create_study(new_study("mixed", document={"space": space.to_document()}, spec_text=""))
     session = store.open_session(study.id, {}, "environment0", 1, "host")
@@ -88,5 +88,5 @@ def make_of(space: Space, file: Path) -> Store:
     ]
     for trial in store.propose(study.id, session, segment.id, new, worker="w"):
         assert trial is not None
-        store.finish(trial.id, outcome())
+        store.finish(trial.id, outcome(value=value))
     return store

@@ -38,6 +38,13 @@ def test_what_sets_the_threads_of_other_libraries_and_languages_is_kept(name: st
     assert relevant({name: "2"}) == {name: "2"}
 
 
+@pytest.mark.parametrize(
+    "name", ["CUBLASLT_WORKSPACE_SIZE", "MIOPEN_FIND_MODE", "ROCBLAS_LAYER", "TCMALLOC_SAMPLE_PARAMETER"]
+)
+def test_what_sets_libraries_of_gpus_and_allocators_is_kept(name: str) -> None:
+    assert relevant({name: "2"}) == {name: "2"}
+
+
 @given(names, words, names, secrets)
 def test_a_name_that_says_secret_hides_the_value(before: str, word: str, after: str, secret: str) -> None:
     for name in (before + word + after, (before + word + after).lower()):

@@ -78,7 +78,7 @@ def write_known(file: Path, new: Known, hint: str = "name another file") -> Know
 def place_in_file(recipe: Recipe) -> tuple[Any, ...]:
     """The sort key of a recipe in its file."""
     values = recipe.case.values
-    said = [f"{v:020}" if isinstance(v, int) else json.dumps(v) for v in values.values()]
+    said = [f"{v:020}" if type(v) is int else json.dumps(v) for v in values.values()]
     return recipe.name, recipe.device, said, sorted(recipe.case.types.items())
 
 

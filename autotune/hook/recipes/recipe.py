@@ -69,8 +69,9 @@ class Recipe:
     it; empty where that is not known."""
 
     def replaces(self, other: Recipe) -> bool:
-        """Whether it is for the same thing, device and case."""
-        return (self.name, self.device, self.case) == (other.name, other.device, other.case)
+        """Whether it is for the same thing, device and case; a flag that is true is none that is 1."""
+        alike = (self.name, self.device, self.case) == (other.name, other.device, other.case)
+        return alike and self.case.distance(other.case) == 0.0
 
     @property
     def defence(self) -> tuple[bool, float, str]:

@@ -85,7 +85,7 @@ def freeze(path: Path, name: str, limit: int = KEPT_BYTES) -> tuple[FrozenFile, 
 def named(paths: Iterable[Path | str]) -> dict[str, Path]:
     """The files, by a name that does not depend on where the tree lies: relative to their common folder.
 
-    A folder stands for all files in it but hidden and generated ones.
+    A folder stands for all files in it but hidden and generated ones, also behind links to folders.
     """
     files = sorted({Path(os.path.abspath(file)) for path in paths for file in _expand(Path(path))})  # noqa: PTH100
     if not files:
@@ -111,9 +111,12 @@ def _expand(path: Path) -> Iterator[Path]:
     if not is_folder(path):
         yield path
         return
-    found = 0
-    for folder, folders, files in os.walk(path):
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _GENERATED)
+    found, seen = 0, {os.path.realpath(path)}
+    for folder, folders, files in os.walk(path, followlinks=True):
+        shown = sorted(f for f in folders if not f.startswith(".") and f not in _GENERATED)
+        real = {name: os.path.realpath(Path(folder, name)) for name in shown}
+        folders[:] = [name for name in shown if real[name] not in seen]  # a link may lead back
+        seen.update(real.values())
         for file in sorted(files):
             if not file.startswith(".") and not file.endswith(".pyc"):
                 yield Path(folder, file)

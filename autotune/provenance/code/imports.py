@@ -20,8 +20,9 @@ def local_imports(path: Path | str) -> tuple[Path, ...]:
     """The files below the same project that ``path`` imports, directly or not, sorted; without itself.
 
     Modules are looked for beside the file, and in the folders above it up to the root of its project
-    (the nearest folder with ``.git`` or ``pyproject.toml``). Installed packages, the standard library
-    and names that are only computed while running are not followed; nor is this package.
+    (the nearest folder with ``.git`` or ``pyproject.toml``) and the folder ``src`` in that, where an editable
+    install has its packages. Other installed packages, the standard library and names that are only computed
+    while running are not followed; nor is this package.
     """
     first = Path(path).absolute()
     found: set[Path] = set()
@@ -80,7 +81,7 @@ def _files_below(root: Path, module: list[str], names: tuple[str, ...]) -> list[
         elif is_file(plain):
             return [*files, plain]
         elif not is_folder(folder / part) or (number == len(module) and not names):
-            return []
+            return files  # of a compiled module those of its packages, which run before it
         folder /= part
     submodules = (folder / name / "__init__.py" for name in names), (folder / f"{name}.py" for name in names)
     return files + [one for kind in submodules for one in kind if is_file(one)]
@@ -103,7 +104,7 @@ def _ancestors(file: Path) -> list[Path]:
         if folder.name in ("site-packages", "dist-packages"):
             return folders[:number]
         if any((folder / mark).exists() for mark in _ROOT_MARKS):
-            return folders[: number + 1]
+            return [*folders[: number + 1], folder / "src"]
     # No project: only the packages that the file lies in, and the folder that holds them.
     number = 0
     while number + 1 < len(folders) and is_file(folders[number] / "__init__.py"):

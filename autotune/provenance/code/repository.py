@@ -29,6 +29,8 @@ _DIFF = (
 )
 """Spelt out, so that no setting of the user changes the diff and with it the hash."""
 
+_STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=untracked")
+
 _SECRET_FILES = (".env", ".netrc", ".npmrc", ".pypirc", ".pgpass", "id_rsa", "id_ed25519", "id_ecdsa")
 _SECRET_WORDS = ("secret", "credential", "password", "token")
 _SECRET_SUFFIXES = (".pem", ".key", ".p12", ".pfx", ".kdbx", ".jks")
@@ -89,19 +91,38 @@ class Repository(Documented):
 
 def read_commit(folder: Path, seconds: float = 2.0) -> Commit | None:
     """Commit, branch and dirtiness of the repository around ``folder``; ``None`` where there is none."""
-    text = git.ask(
-        folder, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=no", seconds=seconds
-    )
+    text = git.ask(folder, *_STATUS, "--untracked-files=no", seconds=seconds)
     return None if text is None else _parse_status(text)[0]
 
 
 def read_repository(files: Sequence[Path], seconds: float = 5.0) -> tuple[Repository | None, str]:
-    """The repository that ``files`` belong to, or ``None`` and the reason why there is none.
+    """The repository that most of ``files`` belong to, or ``None`` and the reason why there is none.
 
     ``seconds`` bounds each of half a dozen questions to git.
     """
-    folder = next((file.parent for file in files if file.parent.is_dir()), None)
-    top = git.ask(folder, "rev-parse", "--show-toplevel", seconds=seconds) if folder else None
+    problems = []
+    for folder, own in _by_repository(files):
+        found, problem = _read_around(folder, own, seconds)
+        if found is not None:
+            return found, ""
+        problems.append(problem)
+    return None, problems[0] if problems else "not in a git repository"
+
+
+def _by_repository(files: Iterable[Path]) -> list[tuple[Path, list[Path]]]:
+    """The folders with something called ``.git`` that hold ``files``, each with its own: first the one that
+    holds most, of equals the outer one. Of a file that lies elsewhere git would say that all is in vain.
+    """
+    found: dict[Path, list[Path]] = {}
+    for file in files:
+        root = next((one for one in file.parents if os.path.exists(one / ".git")), None)  # noqa: PTH110
+        if root is not None:
+            found.setdefault(root, []).append(file)
+    return sorted(found.items(), key=lambda pair: (-len(pair[1]), len(pair[0].parts)))
+
+
+def _read_around(folder: Path, files: Sequence[Path], seconds: float) -> tuple[Repository | None, str]:
+    top = git.ask(folder, "rev-parse", "--show-toplevel", seconds=seconds)
     if not top:
         return None, _unreadable(folder)
     root = Path(top.rstrip("\n"))
@@ -121,9 +142,7 @@ def read_repository(files: Sequence[Path], seconds: float = 5.0) -> tuple[Reposi
         return None, f"git cannot read the index of {root.name}, or not within {seconds:g} s"
     if not known:
         return None, f"the repository {root.name} does not hold them"
-    status = git.ask(
-        root, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", seconds=seconds
-    )
+    status = git.ask(root, *_STATUS, "--untracked-files=all", seconds=seconds)
     if status is None:
         return None, f"git could not tell the status of {root.name} within {seconds:g} s"
     head, names = _parse_status(status)
@@ -144,12 +163,8 @@ def read_repository(files: Sequence[Path], seconds: float = 5.0) -> tuple[Reposi
     return repository, ""
 
 
-def _unreadable(folder: Path | None) -> str:
-    """Why git names no repository around ``folder``. It refuses one that another user owns."""
-    around = [folder, *folder.parents] if folder else []
-    root = next((one for one in around if (one / ".git").exists()), None)
-    if root is None:
-        return "not in a git repository"
+def _unreadable(root: Path) -> str:
+    """Why git names no repository where there is a ``.git``. It refuses one that another user owns."""
     if root.stat().st_uid != os.getuid():
         return (
             f"git refuses the repository {root.name}, which another user owns, until it is trusted:"

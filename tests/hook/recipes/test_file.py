@@ -106,6 +106,16 @@ def test_a_later_recipe_replaces_that_of_the_same_case(tmp_path: Path) -> None:
     assert found == (other, better, replace(RECIPE, device="another"))  # by name, device and numbers
 
 
+def test_a_recipe_for_a_flag_does_not_replace_that_for_the_number_1(tmp_path: Path) -> None:
+    flag, number = (replace(RECIPE, case=Case({"causal": value})) for value in (True, 1))
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    for file, order in ((one, (flag, number, flag)), (two, (number, flag))):
+        for recipe in order:
+            write_recipe(file, recipe)
+    assert {type(recipe.case.values["causal"]) for recipe in read_recipes(one)} == {bool, int}
+    assert one.read_text() == two.read_text()
+
+
 def test_paths_hold_in_another_checkout(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     recipe = replace(RECIPE, folder=str(one / "src"), files=("add.py",))

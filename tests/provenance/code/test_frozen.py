@@ -321,6 +321,45 @@ def test_an_installed_package_is_no_part_of_the_project_around_it(project: Path)
     assert frozen.repository is None and "does not hold them" in frozen.problem
 
 
+@pytest.mark.parametrize("elsewhere", ["../a/shared.h", "../z/shared.h"])
+def test_a_file_outside_of_the_repository_does_not_hide_it(project: Path, elsewhere: str) -> None:
+    """Commit and diff were in no record, since git could not read its index, or there was none, it said."""
+    outside = project / elsewhere
+    outside.parent.mkdir()
+    outside.write_text("#define N 1\n")
+    frozen = snapshot([*own(project), outside])
+    assert frozen.repository is not None and frozen.problem == ""
+    assert frozen.repository.head == read_commit(project)
+    assert {file.sha256 is not None for file in frozen.files} == {True}
+
+
+def test_of_two_repositories_the_one_with_most_of_the_files_counts(project: Path, tmp_path: Path) -> None:
+    other = tmp_path / "another"
+    other.mkdir()
+    (other / "tools.py").write_text("y = 1\n")
+    git(other, "init", "-q", "-b", "side")
+    git(other, "add", ".")
+    git(other, "commit", "-q", "-m", "first")
+    frozen = snapshot([other / "tools.py", *own(project)])
+    assert frozen.repository is not None and frozen.repository.head.branch == "main"
+
+
+def test_what_a_submodule_does_not_track_makes_nothing_dirty(project: Path, tmp_path: Path) -> None:
+    """Its build folder made the environment another one, while the diff was empty."""
+    shutil.copytree(project, tmp_path / "library")
+    allowed = ("-c", "protocol.file.allow=always")
+    git(project, *allowed, "submodule", "--quiet", "add", str(tmp_path / "library"), "library")
+    git(project, "commit", "-q", "-m", "with a library")
+    (project / "library" / "built.o").write_text("built")
+    commit = read_commit(project)
+    assert commit is not None and not commit.dirty
+    (project / "library" / "helper.py").write_text("x = 2\n")
+    commit = read_commit(project)
+    assert commit is not None and commit.dirty
+    beside = snapshot([project / "library" / "helper.py", *own(project)])
+    assert beside.repository is not None and beside.repository.head == commit
+
+
 def test_the_same_files_elsewhere_have_the_same_hash(project: Path, tmp_path: Path) -> None:
     before = snapshot(own(project))
     shutil.copytree(project / "objectives", tmp_path / "elsewhere")
@@ -334,6 +373,18 @@ def test_a_folder_stands_for_its_files(project: Path) -> None:
     (project / "objectives" / "__pycache__" / "gemm.pyc").write_bytes(b"x")
     (project / "objectives" / ".swp").write_bytes(b"x")
     assert snapshot([project / "objectives"]).source_hash == snapshot(own(project)).source_hash
+
+
+def test_a_folder_behind_a_link_is_part_of_the_folder(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "tile.h").write_text("#define N 1\n")
+    (project / "objectives" / "common").symlink_to(tmp_path / "common")
+    (tmp_path / "common" / "back").symlink_to(project / "objectives")
+    before, signs = snapshot([project / "objectives"]), signature([project / "objectives"])
+    assert [file.name for file in before.files] == ["common/tile.h", "gemm.c", "gemm.py"]
+    (tmp_path / "common" / "tile.h").write_text("#define N 22\n")
+    assert snapshot([project / "objectives"]).source_hash != before.source_hash
+    assert signature([project / "objectives"]) != signs
 
 
 def test_missing_files_and_none_at_all(tmp_path: Path) -> None:

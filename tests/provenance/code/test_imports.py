@@ -76,9 +76,30 @@ def test_relative_imports_run_their_package_first(tmp_path: Path) -> None:
     assert found(tmp_path, files, "p/x.py") == ["p/__init__.py", "p/y.py", "p/z.py"]
 
 
+@pytest.mark.parametrize("main", ["import pkg._C", "from pkg._C import gemm", "from pkg.deep._C import gemm"])
+def test_the_package_of_a_compiled_module_runs_first(tmp_path: Path, main: str) -> None:
+    """The whole package was left out, and an edit of it went unnoticed."""
+    compiled = {"pkg/_C.so": "", "pkg/deep/_C.so": ""}
+    files = {"pkg/__init__.py": "import a", **compiled, "a.py": "", "main.py": main}
+    assert found(tmp_path, files) == ["a.py", "pkg/__init__.py"]
+
+
 def test_from_the_root_of_the_project(tmp_path: Path) -> None:
     files = {"pyproject.toml": "", "lib/help.py": "", "objectives/x.py": "from lib.help import f"}
     assert found(tmp_path, files, "objectives/x.py") == ["lib/help.py"]
+
+
+def test_from_the_folder_src_of_the_project(tmp_path: Path) -> None:
+    """An edit of the package that a benchmark beside it measures had gone unnoticed."""
+    files = {
+        "pyproject.toml": "",
+        "src/lib/__init__.py": "",
+        "src/lib/help.py": "from lib.deep import g",
+        "src/lib/deep.py": "",
+        "bench/x.py": "from lib.help import f",
+    }
+    expected = ["src/lib/__init__.py", "src/lib/deep.py", "src/lib/help.py"]
+    assert found(tmp_path, files, "bench/x.py") == expected
 
 
 def test_not_beyond_the_project(tmp_path: Path) -> None:
