@@ -33,6 +33,11 @@ _STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=un
 
 _SECRET_FILES = (".env", ".netrc", ".npmrc", ".pypirc", ".pgpass", "id_rsa", "id_ed25519", "id_ecdsa")
 _SECRET_WORDS = ("secret", "credential", "password", "token")
+_SOURCES = (
+    *(".py", ".pyx", ".pyi", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".cu", ".cuh", ".hip"),
+    *(".s", ".asm", ".rs", ".go", ".f90", ".jl", ".java"),
+)
+"""Endings of programs: a tokenizer is no secret."""
 _SECRET_SUFFIXES = (".pem", ".key", ".p12", ".pfx", ".kdbx", ".jks")
 _COMPANIONS = ("-wal", "-shm", "-journal")
 """What SQLite puts beside a database: it comes and goes while a search runs."""
@@ -262,8 +267,5 @@ def named_like_secret(name: str) -> bool:
     return (
         base.startswith(_SECRET_FILES)
         or stem.suffix in (*_SECRET_SUFFIXES, ".env")
-        or (
-            any(word in base for word in _SECRET_WORDS)
-            and stem.suffix not in (".py", ".c", ".h", ".cu", ".cpp")
-        )
+        or (any(word in base for word in _SECRET_WORDS) and stem.suffix not in _SOURCES)
     )

@@ -442,6 +442,8 @@ def test_a_file_that_is_replaced_has_another_signature(tmp_path: Path) -> None:
         ("aws_credentials.json", True),
         ("prod.env", True),
         ("tokenizer.py", False),
+        ("tokenizer.cuh", False),
+        ("secret_sharing.rs", False),
         ("secrets.py", False),
         ("environment.yaml", False),
         ("keyboard.txt", False),
