@@ -32,6 +32,11 @@ class MetricSpec:
     at_most: float | None = None
     at_least: float | None = None
 
+    @property
+    def direction(self) -> Literal["minimize", "maximize"]:
+        """Which values are better; less, where it has no goal."""
+        return self.goal or "minimize"
+
 
 TIME = (MetricSpec("time", "minimize", "s"),)
 """The metrics of a study that says nothing of them."""

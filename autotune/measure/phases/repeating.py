@@ -166,7 +166,7 @@ class Repetition:
         if (enough := COMMON * self._objective.shared_error) > rule.precision:
             # Beside what all readings have in common, to know their middle better hardly helps.
             rule = replace(rule, precision=enough)
-        decision = rule.decide(values, incumbent, self._goal.goal or "minimize")
+        decision = rule.decide(values, incumbent, self._goal.direction)
         if decision.stop:
             return decision
         if self.noiseless and self._steadiness.enough(len(values)) and not self._is_noisy(tested.trial):

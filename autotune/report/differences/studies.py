@@ -100,7 +100,7 @@ def _contrasts(store: Store, one: Result, other: Result) -> Iterator[Contrast]:
         yield incomparable(winners, goal.unit, "one of them has no winner", first, second)
     else:
         spread = spread_of([*replicates(own, goal.name), *replicates(its, goal.name)])
-        yield by_runs(winners, goal.unit, goal.goal or "minimize", first, second, spread, one.study)
+        yield by_runs(winners, goal.unit, goal.direction, first, second, spread, one.study)
     yield _shared(own, its, goal)
 
 

@@ -109,9 +109,7 @@ def _contrast(
         for study in {study.id for study in studies}
         for group in replicates(own_results(store, study), goal.name)
     ]
-    return by_runs(
-        goal.name, goal.unit, goal.goal or "minimize", first, second, spread_of(groups), studies[0]
-    )
+    return by_runs(goal.name, goal.unit, goal.direction, first, second, spread_of(groups), studies[0])
 
 
 def _interval(trial: TrialRecord, metric: str) -> Interval | None:
@@ -139,7 +137,7 @@ def _side_by_side(
 
 
 def _by_rounds(one: TrialRecord, other: TrialRecord, goal: MetricSpec, read: Read, session: int) -> Contrast:
-    gain, of = _gain(read, goal.goal or "minimize")
+    gain, of = _gain(read, goal.direction)
     ratio = gain.estimate, gain.low, gain.high
     answer: Any = "better" if gain.low > 1.0 else "worse" if gain.high < 1.0 else "no difference shown"
     how = f"read side by side in {of} of session {session}; signed ranks of their ratios, 95%"

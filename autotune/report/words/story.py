@@ -227,7 +227,7 @@ def _standing(
         return True, None
     own, best = (t.metrics[goal.name].value for t in (trial, knew.incumbent))
     gain = (best / own if goal.goal == "minimize" else own / best) if min(own, best) > 0 else None
-    return better(goal.goal or "minimize", own, best), gain
+    return better(goal.direction, own, best), gain
 
 
 def _best_trial(trials: Sequence[TrialRecord], metric: MetricSpec) -> TrialRecord | None:

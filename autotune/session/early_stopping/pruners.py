@@ -58,7 +58,7 @@ class OptunaRule(Rule):
         with quiet("optuna"):
             self._study = optuna.create_study(
                 study_name="autotune",  # the pruner of Hyperband draws brackets by this name
-                direction=metric.goal or "minimize",
+                direction=metric.direction,
                 sampler=optuna.samplers.RandomSampler(seed=0),
                 pruner=make_pruner(settings),
             )

@@ -47,7 +47,7 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
     in some recordings: ``read_once`` says so.
     """
     first, *others = spec.goals
-    goal = first.goal or "minimize"
+    goal = first.direction
     confidence = spec.measure.confidence
     within = spec.measure.precision / 2  # what the finale reads each contender to
     default = next((s for s in standings if s.is_default), None)
@@ -97,7 +97,7 @@ def after_fresh_runs(
 
     ``runs``: what was read in each, by label: of the winner, of the default, and of a baseline perhaps.
     """
-    goal, confidence = spec.goals[0].goal or "minimize", spec.measure.confidence
+    goal, confidence = spec.goals[0].direction, spec.measure.confidence
     default = next(s for s in standings if s.is_default)
     won = next(s for s in standings if s.label == verdict["label"])
     among = max(sum(s.configuration is not None and not s.is_default for s in standings), 1)
