@@ -13,9 +13,9 @@ from autotune.errors import AutotuneError
 from autotune.measure.cores.oversubscription import ReadyThreads
 from autotune.measure.cores.pinning import Cores
 from autotune.measure.workers.limits import make_cap
-from autotune.measure.workers.messages import Answer, Ready, Request, Setup, StoodBy
+from autotune.measure.workers.messages import Ready, Request, Setup
 from autotune.measure.workers.postmortem import Death, start_failure
-from autotune.measure.workers.process import Worker
+from autotune.measure.workers.process import Said, Worker
 from autotune.space.spec import CommandObjective
 
 Job = TypeVar("Job")
@@ -144,7 +144,7 @@ class Slot(Generic[Job]):
         self.ready_threads = ReadyThreads(self.cores, self._factory.own_generations) if more else None
         self.worker.ask(request, seconds)
 
-    def attend(self) -> Answer | Ready | StoodBy | Death | None:
+    def attend(self) -> Said | Death | None:
         if self.worker is None:
             return None
         came = self.worker.attend()
