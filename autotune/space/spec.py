@@ -37,6 +37,11 @@ class MetricSpec:
         """Which values are better; less, where it has no goal."""
         return self.goal or "minimize"
 
+    @property
+    def sign(self) -> float:
+        """What makes a smaller value the better one: 1, or -1 where more is better."""
+        return -1.0 if self.goal == "maximize" else 1.0
+
 
 TIME = (MetricSpec("time", "minimize", "s"),)
 """The metrics of a study that says nothing of them."""

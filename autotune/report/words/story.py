@@ -233,5 +233,4 @@ def _standing(
 def _best_trial(trials: Sequence[TrialRecord], metric: MetricSpec) -> TrialRecord | None:
     """The finished trial with the best estimate of ``metric``, the earliest where they tie."""
     usable = [t for t in trials if t.status is Status.OK and metric.name in t.metrics]
-    sign = 1 if metric.goal == "minimize" else -1
-    return min(usable, key=lambda t: (sign * t.metrics[metric.name].value, t.number), default=None)
+    return min(usable, key=lambda t: (metric.sign * t.metrics[metric.name].value, t.number), default=None)

@@ -175,10 +175,9 @@ def _drift(ledger: Ledger, contenders: Sequence[Contender], outcomes: Mapping[st
 
 def succeeded(spec: StudySpec, ledger: Ledger) -> list[TrialRecord]:
     """The search trials in this space that have a value, the best as read first."""
-    sign = 1 if ledger.metric.goal == "minimize" else -1
     trials = ledger.store.trials(ledger.study.record.id, purpose="search", status=Status.OK)
     usable = [t for t in trials if ledger.metric.name in t.metrics and t.configuration in spec.space]
-    return sorted(usable, key=lambda t: (sign * t.metrics[ledger.metric.name].value, t.number))
+    return sorted(usable, key=lambda t: (ledger.metric.sign * t.metrics[ledger.metric.name].value, t.number))
 
 
 def best_trials(spec: StudySpec, ledger: Ledger) -> list[TrialRecord]:
