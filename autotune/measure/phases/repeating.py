@@ -42,6 +42,38 @@ _KNOWN = frozenset({Verdict.PRECISE, Verdict.STEADY, Verdict.SETTLED})
 """Verdicts on a configuration that is as well known as it can be before it has settled."""
 
 
+@dataclass
+class UnderTest:
+    """A configuration that is read, and what it is held against."""
+
+    goal: str
+    trial: Trial
+    meter: Meter
+    loaded: Any
+    rng: np.random.Generator
+    incumbent: Estimate | None
+    deadline: float
+    paid: float
+    """Seconds that it has cost before."""
+    averaged: bool = False
+    """Whether a reading of it was a mean of many."""
+
+    def __post_init__(self) -> None:
+        self.began = monotonic()
+        if self.values:  # a warm-up that counts
+            self.began -= self.meter.clock.last_seconds
+        # What the check has read is another matter.
+        checked, readings = self.trial.checked, self.trial.readings
+        own = (i for i, r in enumerate(readings) if r.metric not in checked and not r.discarded)
+        self.first = next(own, len(readings))
+        """The place of the first reading that counts: a warm-up that does, or the one that is next."""
+
+    @property
+    def values(self) -> list[float]:
+        """The readings of the goal that count."""
+        return self.trial.values(self.goal)
+
+
 class Repetition:
     """Reads what was loaded of one ``objective``, until the rule of the ``settings`` says stop.
 
@@ -80,35 +112,22 @@ class Repetition:
         """Decide once on made-up readings."""
         self._rule.decide((1.0, 1.1))
 
-    def read(
-        self,
-        trial: Trial,
-        meter: Meter,
-        loaded: Any,
-        rng: np.random.Generator,
-        incumbent: Estimate | None,
-        deadline: float,
-        paid: float = 0.0,
-    ) -> Decision:
-        """Keep readings in ``trial``, none that would not end by ``deadline``; why they were enough.
-
-        ``paid``: seconds that the trial has cost before.
-        """
-        tested = _UnderTest(self._goal.name, trial, meter, loaded, rng, incumbent, deadline, paid)
+    def read(self, tested: UnderTest) -> Decision:
+        """Keep readings in its trial, none that would not end by its deadline; why they were enough."""
         decision: Decision | None = None
         if self._objective.unsettled:
             # Where its readings count, they may be enough now that it has settled.
-            decision = self._first_look(tested) or self._known_enough(tested, incumbent)
+            decision = self._first_look(tested) or self._known_enough(tested, tested.incumbent)
         elif tested.values:  # of a warm-up
-            decision = self._known_enough(tested, incumbent)
+            decision = self._known_enough(tested, tested.incumbent)
         while decision is None:
-            decision = self._take_one(tested, incumbent) or self._out_of_reach(tested)
-        noisy = self._is_noisy(trial)
+            decision = self._take_one(tested, tested.incumbent) or self._out_of_reach(tested)
+        noisy = self._is_noisy(tested.trial)
         if noisy or decision.verdict is Verdict.STEADY:
             self._steadiness.note(len(tested.values), noisy)
         return decision
 
-    def _take_one(self, tested: _UnderTest, incumbent: Estimate | None) -> Decision | None:
+    def _take_one(self, tested: UnderTest, incumbent: Estimate | None) -> Decision | None:
         """Take and keep a reading; why it was the last."""
         trial, before = tested.trial, len(tested.trial.readings)
         self._objective.worth_seconds = self._worth_seconds(tested, incumbent)
@@ -125,7 +144,7 @@ class Repetition:
             _overlong(sample.values[tested.goal]) if sample.cut_off else self._known_enough(tested, incumbent)
         )
 
-    def _first_look(self, tested: _UnderTest) -> Decision | None:
+    def _first_look(self, tested: UnderTest) -> Decision | None:
         """Why it is not to be settled: far worse than the incumbent, say. ``None``: it was.
 
         Its readings so far do not count then.
@@ -152,7 +171,7 @@ class Repetition:
 
     # -- when it is enough ---------------------------------------------------------------------
 
-    def _known_enough(self, tested: _UnderTest, incumbent: Estimate | None) -> Decision | None:
+    def _known_enough(self, tested: UnderTest, incumbent: Estimate | None) -> Decision | None:
         """Why the readings so far are enough: by the rule, a bound, its end or its share of the time."""
         values, late = tested.values, tested.meter.is_late(tested.deadline)
         if not values:
@@ -183,7 +202,7 @@ class Repetition:
         reason = self._worth.enough(len(values), monotonic() - tested.began, last, tested.paid, beaten=beaten)
         return Decision(Verdict.CAPPED, reason) if reason else None
 
-    def _out_of_reach(self, tested: _UnderTest) -> Decision | None:
+    def _out_of_reach(self, tested: UnderTest) -> Decision | None:
         """That it is worse than the incumbent by more than both may be off; asked where they may be."""
         shared = self._objective.shared_error
         if not (shared and self._rule.reject) or tested.incumbent is None:
@@ -194,7 +213,7 @@ class Repetition:
             return None
         return Decision(Verdict.REJECTED, "worse than the best so far by more than its readings may be off")
 
-    def _worth_seconds(self, tested: _UnderTest, incumbent: Estimate | None) -> float:
+    def _worth_seconds(self, tested: UnderTest, incumbent: Estimate | None) -> float:
         """How long a run may take that is measured by that; any time where nothing is to be rejected.
 
         Only the first one says so by itself: after one that was shorter, a run that takes three times as long
@@ -214,41 +233,10 @@ class Repetition:
         found = estimate(values, self._settings.confidence).value
         return found < than.value if self._goal.goal == "maximize" else found > than.value
 
-    def _is_clearly_worse(self, tested: _UnderTest, than: Estimate) -> bool:
+    def _is_clearly_worse(self, tested: UnderTest, than: Estimate) -> bool:
         """Whether the intervals of what was read and of ``than`` lie apart."""
         found = estimate(tested.values, self._settings.confidence)
         return found.high < than.low if self._goal.goal == "maximize" else found.low > than.high
-
-
-@dataclass
-class _UnderTest:
-    """A configuration that is read, and what it is held against."""
-
-    goal: str
-    trial: Trial
-    meter: Meter
-    loaded: Any
-    rng: np.random.Generator
-    incumbent: Estimate | None
-    deadline: float
-    paid: float
-    averaged: bool = False
-    """Whether a reading of it was a mean of many."""
-
-    def __post_init__(self) -> None:
-        self.began = monotonic()
-        if self.values:  # a warm-up that counts
-            self.began -= self.meter.clock.last_seconds
-        # What the check has read is another matter.
-        checked, readings = self.trial.checked, self.trial.readings
-        own = (i for i, r in enumerate(readings) if r.metric not in checked and not r.discarded)
-        self.first = next(own, len(readings))
-        """The place of the first reading that counts: a warm-up that does, or the one that is next."""
-
-    @property
-    def values(self) -> list[float]:
-        """The readings of the goal that count."""
-        return self.trial.values(self.goal)
 
 
 def _overlong(seconds: float) -> Decision:
