@@ -93,8 +93,18 @@ def _space(name: str, source: str) -> str:
 
 
 def _as_it_was(subject: Subject) -> Iterator[tuple[str, str]]:
+    """What was searched, with which code and on which machine."""
+    study = subject.evidence.study
+    yield from _code(subject)
+    yield from _machine(subject.evidence.environment)
+    yield "machine's key", study.machine_key
+    yield "environment", study.environment_hash or "not recorded"
+    yield "study's key", study.key
+
+
+def _code(subject: Subject) -> Iterator[tuple[str, str]]:
     evidence = subject.evidence
-    study, environment = evidence.study, evidence.environment
+    study = evidence.study
     settings = evidence.sessions[-1].settings if evidence.sessions else {}
     engine = settings.get("engine") or {}
     given = study.objective.removeprefix(CALLABLE)
@@ -109,6 +119,9 @@ def _as_it_was(subject: Subject) -> Iterator[tuple[str, str]]:
         yield "commit", f"{head['commit']} on {head.get('branch') or 'no branch'}, {state}"
     if evidence.segment and (source := evidence.segment.document.get("source_hash")):
         yield "objective's source", str(source)
+
+
+def _machine(environment: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     machine = environment.get("machine") or {}
     processor = machine.get("processor") or {}
     if processor:
@@ -130,9 +143,6 @@ def _as_it_was(subject: Subject) -> Iterator[tuple[str, str]]:
     pressure = (environment.get("state") or {}).get("pressure") or {}
     if "load1" in pressure:
         yield "load when it began", f"{pressure['load1']:g} over the last minute"
-    yield "machine's key", study.machine_key
-    yield "environment", study.environment_hash or "not recorded"
-    yield "study's key", study.key
 
 
 # -- where it comes from -----------------------------------------------------------------------
