@@ -9,6 +9,7 @@ from typing import Any
 from autotune.errors import InputError
 from autotune.measure.rules.repetition import Goal
 from autotune.measure.rules.significance import Gain, Ratio, over_runs, speedup
+from autotune.provenance.document import part_of
 from autotune.provenance.environment import compare
 from autotune.report.differences.difference import (
     Contrast,
@@ -183,11 +184,11 @@ def _files(segment: SegmentRecord) -> dict[str, str]:
 
 
 def _code(segment: SegmentRecord) -> dict[str, Any]:
-    repository = segment.document.get("repository") or {}
+    document = segment.document
     return {
-        "source": segment.document.get("source_hash"),
-        "commit": (repository.get("head") or {}).get("commit"),
-        "local changes": (repository.get("diff") or {}).get("sha256"),
+        "source": document.get("source_hash"),
+        "commit": part_of(document, "repository", "head").get("commit"),
+        "local changes": part_of(document, "repository", "diff").get("sha256"),
     }
 
 
