@@ -149,11 +149,19 @@ class Repetition:
 
         Its readings so far do not count then.
         """
+        if self._rule.reject and tested.incumbent is not None:
+            rejected = self._held_against(tested, tested.incumbent.off_by(self._objective.unsettled))
+            if rejected is not None:
+                return rejected
+        if self._objective.settle(tested.loaded):
+            tested.trial.set_aside(tested.first, UNSETTLED)
+        return None
+
+    def _held_against(self, tested: UnderTest, incumbent: Estimate) -> Decision | None:
+        """Why a few readings are enough, by an ``incumbent`` that is as doubtful as they are."""
         decision: Decision | None = None
-        asked = tested.incumbent if self._rule.reject else None
-        doubtful = asked.off_by(self._objective.unsettled) if asked is not None else None
-        for _ in range(min(FIRST_LOOK, self._settings.max_readings) if doubtful is not None else 0):
-            decision = self._take_one(tested, doubtful)
+        for _ in range(min(FIRST_LOOK, self._settings.max_readings)):
+            decision = self._take_one(tested, incumbent)
             if decision is not None:
                 break
         count = len(tested.values)
@@ -161,12 +169,10 @@ class Repetition:
         if decision is not None and decision.verdict not in _KNOWN and not full:
             return decision
         known = decision is not None or count >= self._settings.fewest
-        if doubtful is not None and known and self._is_clearly_worse(tested, doubtful):
+        if known and self._is_clearly_worse(tested, incumbent):
             return Decision(
                 Verdict.REJECTED, "worse than the best so far by more than a first look may be off"
             )
-        if self._objective.settle(tested.loaded):
-            tested.trial.set_aside(tested.first, UNSETTLED)
         return None
 
     # -- when it is enough ---------------------------------------------------------------------
