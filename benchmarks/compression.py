@@ -19,7 +19,7 @@ from autotune.space.reading.reader import read_spec
 from autotune.space.spec import StudySpec
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import over, ratio, searched_rows, winner
+from benchmarks.searched_rows import interval, over, ratio, row, searched_rows
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "model-compression.yaml"
 DROPS = (0.01, 0.03)
@@ -42,18 +42,16 @@ def rows(seconds: float, store: str) -> Iterator[str]:
 def _line(drop: float, result: Result) -> str:
     time = result.metrics["time"]
     tested = result.metrics.get("test_drop")
-    cells = [
+    return row(
+        result,
         f"{100 * drop:g} %",
-        f"{1e6 * time.value:.1f} [{1e6 * time.low:.1f}, {1e6 * time.high:.1f}]",
+        interval(time, ".1f", 1e6),
         ratio(result.speedup),
         over(result, "int8"),
         f"{result.metrics['bytes'].value / 1024:,.0f}",
         f"{100 * result.metrics['drop'].value:.1f} %",
         "-" if tested is None else f"{100 * tested.value:.1f} %",
-        str(sum(result.statuses.values())),
-        winner(result),
-    ]
-    return f"| {' | '.join(cells)} |"
+    )
 
 
 def _head(seconds: float) -> list[str]:

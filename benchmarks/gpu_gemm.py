@@ -179,7 +179,7 @@ def finalists(bench: Bench, spec: StudySpec, searched: Found) -> list[Configurat
         assert study.record.id == searched.result.study.id, "the newest study with this seed is that search's"
         ledger = Ledger(spec, store, study, bench.environment)
         try:
-            return [trial.configuration for trial in best_trials(spec, ledger)[: spec.measure.finalists]]
+            return [trial.configuration for trial in best_trials(ledger)[: spec.measure.finalists]]
         finally:
             ledger.close("its finalists were asked for")
 
@@ -213,7 +213,7 @@ def race(
         executor = WorkerExecutor(spec, facts(), prepare_workers=1)  # entrants prepare by themselves
         try:
             try:
-                defend(spec, executor, ledger, Progress(), "race", guests, confirms=False)
+                defend(executor, ledger, Progress(), "race", guests, confirms=False)
             finally:
                 found["race"] = standings(store, ledger, guests)
             pair = rivals(entrants_of(found))

@@ -8,7 +8,8 @@ that ``--store`` holds already is not searched again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from autotune.provenance.device import device_facts
@@ -17,7 +18,7 @@ from autotune.space.configuration import Value
 from autotune.space.reading.reader import read_spec
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import over, ratio, search_each, searched_rows, winner
+from benchmarks.searched_rows import interval, over, ratio, row, searched_rows, workload_rows
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "model-inference.yaml"
 WORKLOADS: Mapping[str, Mapping[str, Value]] = {
@@ -27,26 +28,18 @@ WORKLOADS: Mapping[str, Mapping[str, Value]] = {
 }
 
 
-def rows(seconds: float, store: str) -> Iterator[str]:
-    """One search after the other, as lines of the table."""
-    for name, result in search_each(SPACE, WORKLOADS, seconds, store):
-        yield _line(name, result)
-
-
 def _line(name: str, result: Result) -> str:
     time, made = result.metrics["time"], result.metrics["compile_seconds"].value
-    cells = [
+    return row(
+        result,
         name,
-        f"{1e3 * time.value:.2f} [{1e3 * time.low:.2f}, {1e3 * time.high:.2f}]",
+        interval(time, ".2f", 1e3),
         ratio(result.speedup),
         over(result, "torch-compile"),
         over(result, "max-autotune"),
         f"{made:.1f}",
         _calls(made, time.value, result.speedup),
-        str(sum(result.statuses.values())),
-        winner(result),
-    ]
-    return f"| {' | '.join(cells)} |"
+    )
 
 
 def _calls(made: float, time: float, speedup: Comparison | None) -> str:
@@ -76,4 +69,5 @@ def _head(seconds: float) -> list[str]:
 
 
 if __name__ == "__main__":
+    rows = partial(workload_rows, SPACE, WORKLOADS, _line)
     run_as_command(lambda: searched_rows(__doc__, 180, _head, rows))

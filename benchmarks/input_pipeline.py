@@ -9,14 +9,15 @@ filters that its own work is most of an epoch. A study that ``--store`` holds al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from autotune.session.result import Result
 from autotune.space.configuration import Value
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import over, ratio, say_workloads, search_each, searched_rows, winner
+from benchmarks.searched_rows import interval, over, ratio, row, say_workloads, searched_rows, workload_rows
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "input-pipeline.yaml"
 WORKLOADS: Mapping[str, Mapping[str, Value]] = {
@@ -26,24 +27,16 @@ WORKLOADS: Mapping[str, Mapping[str, Value]] = {
 }
 
 
-def rows(seconds: float, store: str) -> Iterator[str]:
-    """One search after the other, as lines of the table."""
-    for name, result in search_each(SPACE, WORKLOADS, seconds, store):
-        yield _line(name, result)
-
-
 def _line(name: str, result: Result) -> str:
     rate = result.metrics["rate"]
-    cells = [
+    return row(
+        result,
         name,
-        f"{rate.value:,.0f} [{rate.low:,.0f}, {rate.high:,.0f}]",
+        interval(rate, ",.0f"),
         ratio(result.speedup),
         over(result, "workers"),
         f"{result.metrics['kept'].value / 2**20:.0f}",
-        str(sum(result.statuses.values())),
-        winner(result),
-    ]
-    return f"| {' | '.join(cells)} |"
+    )
 
 
 def _head(seconds: float) -> list[str]:
@@ -65,4 +58,5 @@ def _head(seconds: float) -> list[str]:
 
 
 if __name__ == "__main__":
+    rows = partial(workload_rows, SPACE, WORKLOADS, _line)
     run_as_command(lambda: searched_rows(__doc__, 90, _head, rows))

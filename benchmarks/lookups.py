@@ -20,7 +20,7 @@ from autotune.space.reading.reader import read_spec
 from autotune.space.spec import StudySpec
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import over, ratio, searched_rows, winner
+from benchmarks.searched_rows import interval, over, ratio, row, searched_rows
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "index-c.yaml"
 DISTRIBUTIONS = ("uniform", "lognormal", "clustered")
@@ -50,18 +50,16 @@ def rows(seconds: float, store: str) -> Iterator[str]:
 
 def _line(distribution: str, share: float, result: Result) -> str:
     lookups, time = int(str(result.study.workload["lookups"])), result.metrics["time"]
-    cells = [
+    return row(
+        result,
         distribution,
         f"1/{1 / share:.0f}",
-        f"{time.value / lookups * 1e9:.1f} [{time.low / lookups * 1e9:.1f}, {time.high / lookups * 1e9:.1f}]",
+        interval(time, ".1f", 1e9 / lookups),
         f"{result.metrics['bytes'].value / 1024:.0f}",
         ratio(result.speedup, 1),
         over(result, "plain", 1),
         over(result, "numpy", 1),
-        str(sum(result.statuses.values())),
-        winner(result),
-    ]
-    return f"| {' | '.join(cells)} |"
+    )
 
 
 def _head(seconds: float) -> list[str]:

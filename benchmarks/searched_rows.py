@@ -9,6 +9,7 @@ from pathlib import Path
 
 import autotune
 from autotune.errors import InputError
+from autotune.measure.outcome import Estimate
 from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
 from autotune.space.configuration import Value
@@ -38,10 +39,14 @@ def searched_rows(
     publish("\n".join([*head(options.time), *lines, ""]), options.out)
 
 
-def search_each(
-    space: Path, workloads: Mapping[str, Mapping[str, Value]], seconds: float, store: str
-) -> Iterator[tuple[str, Result]]:
-    """The result of each workload, which is said as it differs from that of the space.
+def workload_rows(
+    space: Path,
+    workloads: Mapping[str, Mapping[str, Value]],
+    line: Callable[[str, Result], str],
+    seconds: float,
+    store: str,
+) -> Iterator[str]:
+    """The ``line`` of each workload, which is said as it differs from that of the space.
 
     Raises :class:`~autotune.errors.InputError` where nothing has succeeded in the time.
     """
@@ -50,7 +55,7 @@ def search_each(
         result = autotune.search(spec, time=seconds, trials=10_000, store=store)
         if result.best is None:
             raise InputError(f"{name}: nothing succeeded within {seconds:g} s: {result.why_nothing}")
-        yield name, result
+        yield line(name, result)
 
 
 def say_workloads(space: Path, workloads: Mapping[str, Mapping[str, Value]]) -> str:
@@ -64,6 +69,19 @@ def say_workloads(space: Path, workloads: Mapping[str, Mapping[str, Value]]) -> 
     return f"The workload of the space: {whole}. {differing}."
 
 
+def row(result: Result, *cells: str) -> str:
+    """A line of the table: the cells, the number of tries, and the winner."""
+    tries = str(sum(result.statuses.values()))
+    winner = ", ".join(f"{knob} {value}" for knob, value in (result.best or {}).items())
+    return f"| {' | '.join((*cells, tries, winner))} |"
+
+
+def interval(one: Estimate, form: str, scale: float = 1.0) -> str:
+    """A metric with its interval, each number times ``scale`` and in this ``form``."""
+    value, low, high = (format(scale * number, form) for number in (one.value, one.low, one.high))
+    return f"{value} [{low}, {high}]"
+
+
 def ratio(one: Comparison | None, digits: int = 2) -> str:
     """With its interval."""
     if one is None:
@@ -74,7 +92,3 @@ def ratio(one: Comparison | None, digits: int = 2) -> str:
 def over(result: Result, baseline: str, digits: int = 2) -> str:
     """How much better the winner is than a baseline, with its interval; ``-`` where that was not read."""
     return ratio(next((one for one in result.baselines if one.against == baseline), None), digits)
-
-
-def winner(result: Result) -> str:
-    return ", ".join(f"{knob} {value}" for knob, value in (result.best or {}).items())

@@ -8,13 +8,13 @@ re-measurement has it. A study that ``--store`` holds already is not searched ag
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from autotune.session.result import Result
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import over, ratio, say_workloads, search_each, searched_rows, winner
+from benchmarks.searched_rows import interval, over, ratio, row, say_workloads, searched_rows, workload_rows
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "serving.yaml"
 WORKLOADS = {
@@ -23,25 +23,17 @@ WORKLOADS = {
 }
 
 
-def rows(seconds: float, store: str) -> Iterator[str]:
-    """One search after the other, as lines of the table."""
-    for name, result in search_each(SPACE, WORKLOADS, seconds, store):
-        yield _line(name, result)
-
-
 def _line(name: str, result: Result) -> str:
     rate = result.metrics["rate"]
-    cells = [
+    return row(
+        result,
         name,
-        f"{rate.value:,.0f} [{rate.low:,.0f}, {rate.high:,.0f}]",
+        interval(rate, ",.0f"),
         ratio(result.speedup),
         over(result, "batches-of-8"),
         over(result, "batches-of-32"),
         f"{result.metrics['p99'].value * 1e3:.0f}",
-        str(sum(result.statuses.values())),
-        winner(result),
-    ]
-    return f"| {' | '.join(cells)} |"
+    )
 
 
 def _head(seconds: float) -> list[str]:
@@ -65,4 +57,5 @@ def _head(seconds: float) -> list[str]:
 
 
 if __name__ == "__main__":
+    rows = partial(workload_rows, SPACE, WORKLOADS, _line)
     run_as_command(lambda: searched_rows(__doc__, 120, _head, rows))

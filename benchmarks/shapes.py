@@ -286,7 +286,7 @@ def _compared(spec: StudySpec, store: Store, together: Result, alone: Result) ->
     wanted = [Candidate(one, (place,)) for place, one in enumerate(dict.fromkeys(best))]
     with closing(make_executor(spec)) as executor, executor.aside():
         ledger = Ledger(spec, store, open_study(spec, store, environment), environment)
-        measure_across(spec, executor, ledger, Progress(), wanted)
+        measure_across(executor, ledger, Progress(), wanted)
         ledger.close("compared")
         session = ledger.session_id
     trials = [t for t in store.trials(together.study.id) if t.session_id == session]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from autotune.errors import InputError
     from autotune.session.forecast import Forecast
     from autotune.space.feasible_set.factors import Estimate
+    from autotune.space.feasible_set.removals import Removal
     from autotune.space.space import Space
     from autotune.space.spec import Family, StudySpec
 
@@ -143,7 +144,6 @@ def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
 
 def describe(spec: StudySpec) -> dict[str, Any]:
     """Counts, what each constraint removes and the default's standing, as JSON."""
-    from autotune.errors import InputError
     from autotune.search.registry import strategy_class
     from autotune.space.configuration import plain
     from autotune.space.feasible_set.absent import absent_knobs
@@ -154,10 +154,6 @@ def describe(spec: StudySpec) -> dict[str, Any]:
     feasible = spec.space.feasible
     removals = removed_by_each(spec.space)
     low, high = feasible.bounds
-    try:
-        default: dict[str, Any] = {"feasible": True, "configuration": plain(spec.space.default())}
-    except InputError as error:
-        default = {"feasible": False, "why": str(error)}
     return {
         "space": spec.name,
         "knobs": len(spec.space.knobs),
@@ -168,17 +164,7 @@ def describe(spec: StudySpec) -> dict[str, Any]:
         "feasible_between": [low, high],
         "feasible_estimate": _number(feasible.estimate),
         "feasible_estimate_between": _between(feasible.estimate),
-        "constraints": [
-            {
-                "rule": r.rule.text,
-                "removes": _number(r.removes),
-                "removes_between": _between(r.removes),
-                "only_this_one": _number(r.only),
-                "only_this_one_between": _between(r.only),
-                "share": r.share,
-            }
-            for r in removals or ()
-        ],
+        "constraints": [_constraint(removal) for removal in removals or ()],
         "too_rare": _too_rare(spec.space),
         "uncounted": len(spec.space.constraints) if removals is None else 0,
         "never": [
@@ -187,12 +173,33 @@ def describe(spec: StudySpec) -> dict[str, Any]:
             if knob.when is not None and knob.when.never
         ],
         "absent": [{"knob": knob.name, "when": str(knob.when)} for knob in absent_knobs(spec.space)],
-        "default": default,
+        "default": _default(spec.space),
         "first": {
             "given": len(spec.search.first),
             "passed_over": passed_over(spec.space, spec.search.first),
         },
     }
+
+
+def _constraint(removal: Removal) -> dict[str, Any]:
+    return {
+        "rule": removal.rule.text,
+        "removes": _number(removal.removes),
+        "removes_between": _between(removal.removes),
+        "only_this_one": _number(removal.only),
+        "only_this_one_between": _between(removal.only),
+        "share": removal.share,
+    }
+
+
+def _default(space: Space) -> dict[str, Any]:
+    from autotune.errors import InputError
+    from autotune.space.configuration import plain
+
+    try:
+        return {"feasible": True, "configuration": plain(space.default())}
+    except InputError as error:
+        return {"feasible": False, "why": str(error)}
 
 
 def _too_rare(space: Space) -> str:

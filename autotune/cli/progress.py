@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +20,10 @@ from autotune.session.budget import Spent
 from autotune.session.progress import Best, Opening, Progress
 from autotune.space.configuration import Configuration
 from autotune.status import Status
+
+if TYPE_CHECKING:  # rich takes longer to load than most commands take
+    from rich.live import Live
+    from rich.text import Text
 
 LINE_SECONDS = 5.0
 """How often a plain line is written where the output is not a terminal."""
@@ -146,49 +151,62 @@ class LineProgress(Progress):
         self.write(f"{say_count(rounds, 'round')} measured")
 
 
+class TerminalProgress(LineProgress):
+    """The same lines above a few that change, at the bottom of a terminal."""
+
+    def __init__(self, live: Live) -> None:
+        super().__init__()
+        self._live = live
+
+    def write(self, text: str) -> None:
+        from rich.text import Text
+
+        with suppress(OSError):
+            self._live.console.print(Text(text))
+
+    def tick(self, spent: Spent, running: int) -> None:
+        from rich.console import Group
+        from rich.text import Text
+
+        lines = [Text(self.status(spent, running), style="bold")]
+        lines += [Text(f"  {told}", style="dim") for told in (*self.failures, self.last_pruned) if told]
+        self._live.update(Group(*lines))
+
+    def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
+        self._live.update(_Elapsed(seconds), refresh=True)
+        super().defending(entrants, seconds)
+
+    def confirming(self, entrants: tuple[str, ...], runs: int, seconds: float) -> None:
+        self._live.update(_Elapsed(seconds), refresh=True)
+        super().confirming(entrants, runs, seconds)
+
+    def defended(self, rounds: int) -> None:
+        self._live.update("", refresh=True)
+        super().defended(rounds)
+
+
+class _Elapsed:
+    """How long the finale has taken, worked out whenever it is drawn: nobody ticks meanwhile."""
+
+    def __init__(self, expected: float) -> None:
+        self._expected, self._began = expected, time.monotonic()
+
+    def __rich__(self) -> Text:
+        from rich.text import Text
+
+        taken = say_seconds(round(time.monotonic() - self._began))
+        return Text(f"{taken} of about {say_seconds(self._expected)}", style="bold")
+
+
 @contextmanager
 def terminal_progress() -> Iterator[Progress]:
-    """A live display of a few lines at the bottom of the terminal."""
-    from rich.console import Console, Group
+    """A live display, for as long as the block runs."""
+    from rich.console import Console
     from rich.live import Live
-    from rich.text import Text
 
     console = Console(stderr=True, highlight=False)
-
-    class Elapsed:
-        """How long the finale has taken, worked out whenever it is drawn: nobody ticks meanwhile."""
-
-        def __init__(self, expected: float) -> None:
-            self._expected, self._began = expected, time.monotonic()
-
-        def __rich__(self) -> Text:
-            taken = say_seconds(round(time.monotonic() - self._began))
-            return Text(f"{taken} of about {say_seconds(self._expected)}", style="bold")
-
-    class TerminalProgress(LineProgress):
-        def write(self, text: str) -> None:
-            with suppress(OSError):
-                console.print(Text(text))
-
-        def tick(self, spent: Spent, running: int) -> None:
-            lines = [Text(self.status(spent, running), style="bold")]
-            lines += [Text(f"  {told}", style="dim") for told in (*self.failures, self.last_pruned) if told]
-            live.update(Group(*lines))
-
-        def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
-            live.update(Elapsed(seconds), refresh=True)
-            super().defending(entrants, seconds)
-
-        def confirming(self, entrants: tuple[str, ...], runs: int, seconds: float) -> None:
-            live.update(Elapsed(seconds), refresh=True)
-            super().confirming(entrants, runs, seconds)
-
-        def defended(self, rounds: int) -> None:
-            live.update(Text(""), refresh=True)
-            super().defended(rounds)
-
     with Live(console=console, transient=True, refresh_per_second=4) as live:
-        yield TerminalProgress()
+        yield TerminalProgress(live)
 
 
 def _headline(message: str) -> str:

@@ -191,7 +191,9 @@ def _reason(document: dict[str, Any]) -> list[str]:
 
 
 def _commit(segment: dict[str, Any]) -> str:
-    head = (segment.get("repository") or {}).get("head") or {}
+    from autotune.provenance.document import part_of
+
+    head = part_of(segment, "repository", "head")
     problem = segment.get("problem")
     return str(head.get("commit") or (f"none ({problem})" if problem else "none"))
 

@@ -21,7 +21,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
-from autotune.hook.runs.values import like, read, thawed
+from autotune.hook.runs.knobs import Knobs
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -52,18 +52,7 @@ class Run:
         ranks: int | None = None,
     ) -> None:
         self.name = name
-        self._recipes = recipes
-        self._workload = workload
-        self._recipe: tuple[Mapping[str, Any], str] | None = None
-        """Its configuration, and how it was chosen; ``None`` until it was looked up."""
-        self._set: dict[str, str] = {}
-        self._parser: ArgumentParser | None = None
-        """Of the command line that may have set them."""
-        self._asked: dict[str, tuple[object, object, str]] = {}
-        """By knob: value, default, and where the value is from."""
-        self._of_two_defaults: set[str] = set()
-        """Knobs that were asked for with several, which was said."""
-        self._searched: Mapping[str, Any] = {}
+        self._knobs = Knobs(name, workload, recipes=recipes)
         self._link: Link | None = None
         self._place = _place(rank, ranks)
         self._rank: Rank | None = None
@@ -108,7 +97,7 @@ class Run:
             warn(f"another process of this trial reports; the run {self.name!r} has its knobs, and is silent")
         self._rank = rank
         self._link = link
-        self._searched = link.facts["knobs"]
+        self._knobs.searched = link.facts["knobs"]
         self._is_open = True
         if link.role == "reporter":
             self._reports = Reports(link, self.name)
@@ -125,59 +114,7 @@ class Run:
         recipe's where recipes were asked for, and the default. A knob that is set and searched at once is an
         :class:`~autotune.InputError`: the search would believe in another value than the one that ran.
         """
-        value, source = self._choose(name, default)
-        if name in self._asked:
-            from autotune.hook.runs.defaults import say_that_they_differ
-
-            say_that_they_differ(name, self._asked[name][1], default, self._of_two_defaults)
-        self._asked[name] = value, default, source
-        return value
-
-    def _choose(self, name: str, default: T) -> tuple[T, str]:
-        if name in self._set:
-            if name in self._searched:
-                from autotune.errors import InputError, Problem
-
-                text = f"--set {name}={self._set[name]}: a search is choosing the knob {name!r}"
-                hint = f"leave out --set {name}, or take the knob out of the space"
-                raise InputError(Problem(text, hint=hint))
-            return self._read(name, default), "--set"
-        if name in self._searched:
-            return like(self._searched[name], default), "search"
-        if self._recipes and not self.searching:
-            known = self._known()
-            if name in known:
-                return like(thawed(known[name]), default), "recipe"
-        return default, "default"
-
-    def _read(self, name: str, default: T) -> Any:
-        """What ``--set`` says, in the type of ``default``; what has none is an error of the command line."""
-        text = self._set[name]
-        try:
-            return read(text, default, name)
-        except ValueError as error:
-            if self._parser is None or not getattr(self._parser, "exit_on_error", True):
-                raise
-            self._parser.error(f"--set {name}={text:.300}: {error}")
-
-    def _known(self) -> Mapping[str, Any]:
-        """The recipe's configuration, looked up once; nothing where there is none, which is said."""
-        if self._recipe is None:
-            from autotune.errors import AutotuneError, InputError
-            from autotune.hook.recipe import recipe
-            from autotune.hook.runs.link import warn
-
-            try:
-                best = recipe(self.name, self._workload)
-                self._recipe = best.configuration, str(best)
-                if best.stale:
-                    warn(str(best))
-            except (AutotuneError, OSError) as error:  # OSError: the current folder was deleted
-                first, *_ = str(error).splitlines()
-                hint = error.problems[0].hint if isinstance(error, InputError) else None
-                warn(f"the run {self.name!r} has its defaults: {first}{f' ({hint})' if hint else ''}")
-                self._recipe = {}, ""
-        return self._recipe[0]
+        return self._knobs.knob(name, default)
 
     @property
     def searching(self) -> bool:
@@ -187,28 +124,18 @@ class Run:
     @property
     def source(self) -> str:
         """Where the knobs asked for so far are from: ``search``, ``recipe``, ``--set``, ``default``."""
-        found = dict.fromkeys(source for _, _, source in self._asked.values())
-        return ", ".join(found) or "default"
+        return self._knobs.source
 
     def describe(self) -> str:
         """One line a knob that was asked for: its value, where it is from, and its default.
 
         Where any is from the recipe, a last line says how that was chosen.
         """
-        lines = []
-        for name, (value, default, source) in self._asked.items():
-            beside = "" if source == "default" else f"; default {default!r}"
-            lines.append(f"{name} = {value!r}  ({source}{beside})")
-        if self._recipe is not None and any(source == "recipe" for *_, source in self._asked.values()):
-            lines.append(f"recipe {self._recipe[1]}")
-        return "\n".join(lines)
+        return self._knobs.describe()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Give ``parser`` the argument ``--set NAME=VALUE``, to be parsed before the knobs are asked for."""
-        from autotune.hook.runs.arguments import add_set
-
-        add_set(parser, self._set.__setitem__)
-        self._parser = parser
+        self._knobs.add_arguments(parser)
 
     # -- under a search ------------------------------------------------------------------------
 
@@ -311,7 +238,7 @@ class Run:
             self._stop.forget()
         try:
             if self._reports is not None:
-                self._reports.end(self._asked, error)
+                self._reports.end(self._knobs.asked, error)
             elif not self._link.has_reporter:
                 self._say_that_nobody_reports()
         finally:
@@ -324,7 +251,7 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         if error is None:  # one that was broken off may not have got to all its knobs
-            self._say_what_was_not_asked()
+            self._knobs.say_what_was_not_asked()
         stopped = self._stopped and error is not None and _is_stop(error)
         self.close(None if stopped else error)
         return stopped
@@ -338,15 +265,6 @@ class Run:
             f"the run {self.name!r} is of rank {self._rank.number} of {self._rank.count}, which leaves it to"
             " rank 0 to report, and that opened no run (RANK and the like say so, or rank= of autotune.run)"
         )
-
-    def _say_what_was_not_asked(self) -> None:
-        for name in self._set:
-            if name not in self._asked:
-                from autotune.errors import nearest
-                from autotune.hook.runs.link import warn
-
-                known = nearest(name, self._asked) or f"the script has {', '.join(self._asked) or 'no knobs'}"
-                warn(f"--set {name}={self._set[name]} did nothing: no knob {name!r} was asked for; {known}")
 
 
 def run(

@@ -20,25 +20,21 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, TrialState
 
-from autotune.errors import InputError, nearest
+from autotune.errors import InputError
 from autotune.interop.arguments import Engine, rules_of, spec_of
-from autotune.interop.for_optuna.advisor import PLAN_ATTR, Advisor, Plan, planned_for
 from autotune.interop.for_optuna.draws import SoFar, draw
 from autotune.interop.for_optuna.given import GivenSpace, suggest
-from autotune.interop.for_optuna.inference import DefineByRun, InferredSpace
+from autotune.interop.for_optuna.inference import DefineByRun
 from autotune.interop.for_optuna.memory import Memory, Planned, trials_of
-from autotune.interop.for_optuna.translation import Translation, UnplannedError
-from autotune.interop.for_optuna.trials import PRUNED_ATTR, STATUS_ATTR, metrics_of, note_constraints
+from autotune.interop.for_optuna.planning import Planning
+from autotune.interop.for_optuna.translation import UnplannedError
+from autotune.interop.for_optuna.trials import PRUNED_ATTR, STATUS_ATTR, fixed_params, note_constraints
 from autotune.interop.for_optuna.warn import warn
-from autotune.interop.names import doubtful
 from autotune.search.contract import Option
 from autotune.space.space import Space
 from autotune.space.spec import StudySpec
 
 __all__ = ["STATUS_ATTR", "AutotuneSampler", "suggest"]
-
-REPLANS = 16
-"""How often a trial is planned anew where other processes were quicker."""
 
 NOTHING_LEFT = "every configuration of the space was tried, or is being tried by another trial"
 """Why a trial is pruned that comes too late."""
@@ -113,15 +109,16 @@ class AutotuneSampler(BaseSampler):
         """Plan the trial. What is planned is handed out by :meth:`sample_independent`, which knows how the
         study asks for it; so this is always empty."""
         with self._lock:
-            memory = self._remembered(study)
+            memory, planning = self._remembered(study), self._planning(study)
             memory.planned(trial.number, None)  # from now on it is known to be ours
-            plan = self._agreed(study, trial, search_space)
-            if (plan is None or not plan.new) and self._comes_late(study, trial):
+            plan = planning.agreed(trial, search_space)
+            nothing_new = (plan is None or not plan.new) and not fixed_params(trial)
+            if nothing_new and planning.exhausted() and _stop(study):  # and the trial is not run
                 study._storage.set_trial_system_attr(trial._trial_id, PRUNED_ATTR, NOTHING_LEFT)
                 memory.superfluous.add(trial.number)
                 return {}
             memory.planned(trial.number, plan)
-            advisor = self._exhausted(study)
+            advisor = planning.exhausted()
             if advisor is not None and advisor.accompanied(trial.number):
                 _stop(study)  # or else the others ask for trials that nothing is left for
         return {}
@@ -179,94 +176,8 @@ class AutotuneSampler(BaseSampler):
             memory = self._memory = Memory.of(study, DefineByRun(self._rules))
         return memory
 
-    def _agreed(
-        self, study: optuna.Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
-    ) -> Plan | None:
-        """A plan, written to the study, that no other process has.
-
-        Who finds that another has the same makes a new one; both may. Where nothing else is left they look
-        again, as the other may have found something. In the end the older trial keeps the plan, unless the
-        other one has begun.
-        """
-        memory, wanted = self._remembered(study), None
-        for again in range(REPLANS):
-            if again:
-                memory.advisor = None  # it knows others' plans as they were, and takes ours for tried
-            plan = self._plan(study, trial, search_space)
-            if plan is not None and (plan.new or wanted is None):
-                study._storage.set_trial_system_attr(trial._trial_id, PLAN_ATTR, plan.to_document())
-            if plan is not None and plan.new:
-                if not self._clashing(study, trial.number, plan):
-                    return plan
-                wanted = plan
-            elif wanted is None:
-                return plan
-        others = [] if wanted is None else self._clashing(study, trial.number, wanted)
-        older = all(trial.number < other.number and not other.params for other in others)
-        return wanted if older else plan
-
-    def _plan(
-        self, study: optuna.Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
-    ) -> Plan | None:
-        memory, trials = self._remembered(study), trials_of(study)
-        translation: Translation | None = self._given
-        if self._given is None:
-            translation = self._inferred(memory, trials, search_space)
-        if translation is None:
-            return None
-        if memory.advisor is None or memory.advisor.translation is not translation:
-            memory.advisor = Advisor(translation, metrics_of(study), self._engine)
-        memory.advisor.abandoned = memory.abandoned
-        memory.advisor.catch_up(trials, trial.number, memory.drawn)
-        return memory.advisor.plan(trial.number, _fixed(trial))
-
-    def _clashing(self, study: optuna.Study, number: int, plan: Plan) -> Sequence[FrozenTrial]:
-        """The trials for which other processes planned the same meanwhile, which may have begun.
-
-        All write their plan before they look: of two that have the same, one at least sees the other's.
-        """
-        memory = self._remembered(study)
-        since = 0 if memory.advisor is None else memory.advisor.watch.open
-        configuration = plan.to_document()["configuration"]
-        others = (t for t in trials_of(study)[since:] if planned_for(t) == configuration)
-        return [other for other in others if other.number not in (number, *memory.abandoned)]
-
-    def _comes_late(self, study: optuna.Study, trial: FrozenTrial) -> bool:
-        """Whether all that was left is tried by others. Then the study ends, and the trial is not run."""
-        return not _fixed(trial) and self._exhausted(study) is not None and _stop(study)
-
-    def _exhausted(self, study: optuna.Study) -> Advisor | None:
-        """The advisor, if it knows that all was tried or is being tried."""
-        memory = self._remembered(study)
-        unsure = self._given is None and memory.define_by_run.from_failure
-        return memory.advisor if memory.advisor and not unsure and memory.advisor.exhausted() else None
-
-    def _inferred(
-        self, memory: Memory, trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
-    ) -> InferredSpace | None:
-        found = memory.learned(trials)
-        if found is None:
-            return None
-        self._warn_of_strangers(memory, found)
-        if search_space.keys() == found.distributions.keys():
-            return found
-        # A sampler around this one decides the others.
-        if memory.limited is None or memory.limited[:2] != (found, search_space.keys()):
-            memory.limited = (found, search_space.keys(), found.limited_to(search_space, self._rules))
-        return memory.limited[2]
-
-    def _warn_of_strangers(self, memory: Memory, found: InferredSpace) -> None:
-        if memory.warned:
-            return
-        memory.warned = True
-        known = set(found.called.values())
-        for text in doubtful(found.called, {name for rule in self._rules for name in rule.knobs}):
-            warn(text)
-        for rule in self._rules:
-            for name in sorted(rule.knobs - known):
-                hint = nearest(name, known)
-                text = f"the constraint {rule.text!r} speaks of {name!r}, which no trial has asked for yet"
-                warn(f"{text}. {hint}" if hint else text)
+    def _planning(self, study: optuna.Study) -> Planning:
+        return Planning(study, self._remembered(study), self._engine, self._given, self._rules)
 
     def _so_far(
         self, study: optuna.Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
@@ -286,7 +197,7 @@ class AutotuneSampler(BaseSampler):
         trial the same as another one, unless it was planned, and so compared, as it is."""
         memory = self._remembered(study)
         compared = plan is not None and not plan[0].adapts(name)
-        others = [] if compared or _fixed(trial) else trials_of(study)
+        others = [] if compared or fixed_params(trial) else trials_of(study)
 
         def refused(param: Any) -> bool:
             params = {**trial.params, name: param}
@@ -311,7 +222,7 @@ class AutotuneSampler(BaseSampler):
         params = {**trial.params, name: param}
         if memory.plans.get(trial.number) is None:
             memory.drawn[trial.number] = params
-        broken = None if so_far is None or _fixed(trial) else so_far.violated(params)
+        broken = None if so_far is None or fixed_params(trial) else so_far.violated(params)
         if so_far is not None and broken is not None:
             _break_off(study, trial, name, distribution, param, so_far.said(broken, params, name))
         return param
@@ -329,12 +240,6 @@ def _break_off(
     study._storage.set_trial_param(trial._trial_id, name, internal, distribution)
     study._storage.set_trial_system_attr(trial._trial_id, PRUNED_ATTR, why)
     raise optuna.TrialPruned(why)
-
-
-def _fixed(trial: FrozenTrial) -> Mapping[str, object]:
-    """What an enqueued trial was given."""
-    fixed: Mapping[str, object] = trial.system_attrs.get("fixed_params", {})
-    return fixed
 
 
 def _in_optimize(study: optuna.Study) -> bool:

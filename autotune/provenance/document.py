@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 Document: TypeAlias = dict[str, Json]
@@ -31,6 +31,14 @@ class Difference:
 
     def __str__(self) -> str:
         return f"{self.path}: {_say(self.before)} -> {_say(self.after)}"
+
+
+def part_of(document: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """What a document has under these names, each inside the one before; empty where any is missing."""
+    for name in names:
+        found = document.get(name)
+        document = found if isinstance(found, Mapping) else {}
+    return document
 
 
 def plain(value: object) -> Json:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autotune.provenance.document import part_of
 from autotune.report.evidence import Evidence, Place, load_evidence, opened
 from autotune.session.answers import default_in
 from autotune.session.families.matrix import family_of, load_matrix
@@ -45,26 +46,24 @@ def differences_between(evidences: Sequence[Evidence]) -> pd.DataFrame:
 
 def _facts(evidence: Evidence) -> dict[str, str]:
     environment, study = evidence.environment, evidence.study
-    machine, python = environment.get("machine") or {}, environment.get("python") or {}
     document = evidence.segment.document if evidence.segment else {}
-    head = (document.get("repository") or {}).get("head") or {}
     settings = evidence.sessions[0].settings if evidence.sessions else {}
-    search = evidence.tried[0].settings.get("search") or {} if evidence.tried else {}
+    search = part_of(evidence.tried[0].settings, "search") if evidence.tried else {}
+    devices = part_of(environment, "gpus").get("devices") or []
     facts = {
         "workload": say_workload(study.workload),
-        "processor": str((machine.get("processor") or {}).get("name") or ""),
-        "gpus": ", ".join(str(g.get("name")) for g in (environment.get("gpus") or {}).get("devices") or []),
-        "host": str(machine.get("hostname") or ""),
-        "kernel": str((environment.get("system") or {}).get("kernel") or ""),
-        "python": str(python.get("version") or ""),
-        "engine": str((settings.get("engine") or {}).get("version") or ""),
+        "processor": str(part_of(environment, "machine", "processor").get("name") or ""),
+        "gpus": ", ".join(str(device.get("name")) for device in devices),
+        "host": str(part_of(environment, "machine").get("hostname") or ""),
+        "kernel": str(part_of(environment, "system").get("kernel") or ""),
+        "python": str(part_of(environment, "python").get("version") or ""),
+        "engine": str(part_of(settings, "engine").get("version") or ""),
         "strategy": str(search.get("strategy") or ""),
         "seed": str(search.get("seed", "")),
-        "commit": str(head.get("commit") or "")[:12],
+        "commit": str(part_of(document, "repository", "head").get("commit") or "")[:12],
         "source": str(document.get("source_hash") or ""),
     }
-    packages = environment.get("packages") or {}
-    compilers = environment.get("compilers") or {}
+    packages, compilers = part_of(environment, "packages"), part_of(environment, "compilers")
     facts |= {name: str(packages.get(name, "")) for name in ("numpy", "torch", "triton")}
     return facts | {name: str(compilers.get(name) or "") for name in ("gcc", "nvcc")}
 

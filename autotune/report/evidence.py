@@ -76,7 +76,7 @@ class Evidence:
     @property
     def sign(self) -> float:
         """1 where the first goal is to minimise, -1 where it is to maximise."""
-        return -1.0 if self.metric.goal == "maximize" else 1.0
+        return self.metric.sign
 
     @cached_property
     def trials(self) -> pd.DataFrame:

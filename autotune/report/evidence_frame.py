@@ -128,11 +128,10 @@ def _at_full(early: list[tuple[int, Observation]], frame: pd.DataFrame, goal: Me
 
     from autotune.search.models.fidelity import at_full
 
-    sign = -1.0 if goal.goal == "maximize" else 1.0
     rows = [row for row, _ in early]
     known = np.array([o.metrics.get(goal.name, math.nan) for _, o in early])
     values = frame["value"].copy()
-    values.iloc[rows] = sign * at_full([o for _, o in early], sign * known, sign).losses
+    values.iloc[rows] = goal.sign * at_full([o for _, o in early], goal.sign * known, goal.sign).losses
     return values
 
 

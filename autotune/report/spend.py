@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,11 +51,41 @@ def spend(evidence: Evidence) -> pd.DataFrame:
     """
     import pandas as pd
 
+    own, replayed = evidence.trials, evidence.study.replayed
+    device = _on_device(evidence)
+    totals = device.totals
+    rows = [
+        (part, totals[part], "device", meaning) for part, meaning in ON_DEVICE.items() if totals[part] > 0
+    ]
+    ahead = own[own["check_began"].notna()]
+    for part, beside in (("prepare", own["prepare"].sum()), ("check ahead", ahead["check"].sum())):
+        if beside and not replayed:
+            rows.append((part, float(beside), "beside", BESIDE[part]))
+    wall = device.wall
+    frame = pd.DataFrame(rows, columns=["part", "seconds", "where", "meaning"])
+    frame.insert(2, "share", frame["seconds"] / wall if wall > 0 else np.nan)
+    busy = sum(totals[part] for part in ("check", "warmup", "measure", "handling"))
+    frame.attrs |= {"wall": wall, "lanes": device.lanes, "busy": busy / wall if wall > 0 else 0.0}
+    frame.attrs |= {"trials": len(own), "study": evidence.study.label, "replayed": replayed}
+    return frame
+
+
+@dataclass(frozen=True)
+class _OnDevice:
+    """What the measuring device did in all sessions."""
+
+    totals: Mapping[str, float]
+    """Seconds of each part of :data:`ON_DEVICE`."""
+    wall: float
+    lanes: int
+    """The most that a session had."""
+
+
+def _on_device(evidence: Evidence) -> _OnDevice:
     own, everything = evidence.trials, evidence.all_trials
     defended = set(everything.loc[everything["purpose"] != "search", "session"])
     totals = dict.fromkeys(ON_DEVICE, 0.0)
-    wall = 0.0
-    most_lanes = 1
+    wall, most_lanes = 0.0, 1
     for session in evidence.sessions:
         trials = own[own["session"] == session.id]
         ended = evidence.end_of(session)
@@ -69,23 +100,9 @@ def spend(evidence: Evidence) -> pd.DataFrame:
         for lane in lanes or [trials.iloc[:0]]:
             for part, amount in _lane(session.started_at, ended, lane, trials, after).items():
                 totals[part] += amount / max(len(lanes), 1)
-    replayed = evidence.study.replayed
-    if not replayed:
+    if not evidence.study.replayed:
         _without_timeline(own, totals)
-    rows = [
-        (part, totals[part], "device", meaning) for part, meaning in ON_DEVICE.items() if totals[part] > 0
-    ]
-    ahead = own[own["check_began"].notna()]
-    for part, beside in (("prepare", own["prepare"].sum()), ("check ahead", ahead["check"].sum())):
-        if beside and not replayed:
-            rows.append((part, float(beside), "beside", BESIDE[part]))
-    frame = pd.DataFrame(rows, columns=["part", "seconds", "where", "meaning"])
-    frame.insert(2, "share", frame["seconds"] / wall if wall > 0 else np.nan)
-    on_device = ("check", "warmup", "measure", "handling")
-    busy = sum(totals[part] for part in on_device) / wall if wall > 0 else 0.0
-    frame.attrs |= {"wall": wall, "lanes": most_lanes, "busy": busy, "trials": len(own)}
-    frame.attrs |= {"study": evidence.study.label, "replayed": replayed}
-    return frame
+    return _OnDevice(totals, wall, most_lanes)
 
 
 def _lanes(trials: pd.DataFrame) -> list[pd.DataFrame]:

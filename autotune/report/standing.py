@@ -65,7 +65,7 @@ def front(evidence: Evidence) -> pd.DataFrame:
     own = evidence.trials[evidence.trials["status"] == Status.OK.value]
     columns = [f"metric.{name}" for name in names]
     frame = own[["trial", *columns]].dropna().reset_index(drop=True)
-    signs = np.array([-1.0 if goal.goal == "maximize" else 1.0 for goal in evidence.goals])
+    signs = np.array([goal.sign for goal in evidence.goals])
     points = frame[columns].to_numpy(dtype=np.float64) * signs
     frame["front"] = non_dominated(points) if len(points) else np.zeros(0, dtype=bool)
     units = {goal.name: goal.unit for goal in evidence.goals}

@@ -37,7 +37,7 @@ def signed_at_full(problem: Problem, observations: Sequence[Observation]) -> AtF
     """
     goal = problem.goals[0] if problem.goals else None
     values = np.array([_value(o, goal.name) if goal else math.nan for o in observations])
-    sign = -1.0 if goal and goal.goal == "maximize" else 1.0
+    sign = goal.sign if goal else 1.0
     if goal is None or all(o.fraction == 1.0 for o in observations):
         return AtFull(sign * values, np.zeros(len(values)))
     heard = _last_heard(observations)
@@ -65,7 +65,7 @@ def losses(problem: Problem, observations: Sequence[Observation]) -> Floats:
 
     Shape (n,). What counts of those is the ratio: a slow-down by a factor weighs the same anywhere.
     """
-    sign = -1.0 if problem.goals and problem.goals[0].goal == "maximize" else 1.0
+    sign = problem.goals[0].sign if problem.goals else 1.0
     values = sign * signed(problem, observations)
     known = values[~np.isnan(values)]
     return sign * (np.log(values) if known.size and known.min() > 0.0 else values)

@@ -145,9 +145,8 @@ def best_trials(store: Store, study: StudyRecord, metric: MetricSpec, most: int)
 
     Those that the space of the study no longer has are passed over.
     """
-    sign = 1 if metric.goal == "minimize" else -1
     values = [one for one in store.values_of(study.id, [metric.name]) if not math.isnan(one[1][0])]
-    numbers = [number for number, _ in sorted(values, key=lambda one: (sign * one[1][0], one[0]))]
+    numbers = [number for number, _ in sorted(values, key=lambda one: (metric.sign * one[1][0], one[0]))]
     space = _changed_space(store, study)
     at_once = most if space is None else max(most, _AT_ONCE)
     best: list[TrialRecord] = []

@@ -40,7 +40,7 @@ def front_numbers(values: Sequence[tuple[int, Sequence[float]]], goals: Sequence
 
 def _signs(goals: Sequence[MetricSpec]) -> Floats:
     """What makes of each goal one to minimize."""
-    return np.array([-1.0 if goal.goal == "maximize" else 1.0 for goal in goals])
+    return np.array([goal.sign for goal in goals])
 
 
 def place_of(metrics: Mapping[str, Estimate], goals: Sequence[MetricSpec]) -> Floats | None:

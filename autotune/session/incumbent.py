@@ -26,7 +26,7 @@ class Incumbent:
         estimate = trial.metrics.get(self._metric.name)
         if trial.status is not Status.OK or estimate is None:
             return
-        goal = self._metric.goal or "minimize"
+        goal = self._metric.direction
         if self.best is None or better(goal, estimate.value, self.best.estimate.value):
             self.best = Best(trial.number, trial.configuration, estimate)
             self.since = 0

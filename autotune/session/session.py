@@ -85,7 +85,7 @@ class Session:
                     self.executor.cancel()
                 if self._worth_defending(ledger):
                     self.measuring_again = True
-                    defend(self.spec, self.executor, ledger, self.progress, reason)
+                    defend(self.executor, ledger, self.progress, reason)
             except KeyboardInterrupt:
                 reason = INTERRUPTED
             finally:

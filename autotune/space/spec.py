@@ -32,6 +32,16 @@ class MetricSpec:
     at_most: float | None = None
     at_least: float | None = None
 
+    @property
+    def direction(self) -> Literal["minimize", "maximize"]:
+        """Which values are better; less, where it has no goal."""
+        return self.goal or "minimize"
+
+    @property
+    def sign(self) -> float:
+        """What makes a smaller value the better one: 1, or -1 where more is better."""
+        return -1.0 if self.goal == "maximize" else 1.0
+
 
 TIME = (MetricSpec("time", "minimize", "s"),)
 """The metrics of a study that says nothing of them."""

@@ -29,6 +29,7 @@ from autotune.hook.recipes.recipe import Recipe
 from autotune.hook.tuning import ASKED, Budget, budget_asked
 
 if TYPE_CHECKING:
+    from autotune.hook.kernels.call import KernelCall
     from autotune.session.result import Result
 
 MOST_CALLS = 65_536
@@ -111,7 +112,7 @@ class TunedKernel:
         budget = budget_asked() if self.settings.asks else None
         topic = _topic(self.settings.name, case, device)
         if budget is not None and chosen.how != "exact" and topic not in self._tried and not is_capturing():
-            chosen = self._tune_once(case, device, grid, args, kwargs, budget)
+            chosen = self._tune_once(case, device, self._call(grid, args, kwargs), budget)
         if len(self._options) >= MOST_CALLS:
             self._options = {}
         options = self._options[seen] = launch_options(chosen.configuration)
@@ -174,25 +175,22 @@ class TunedKernel:
         by the decorator. In a distributed job call it on one rank; its recipe counts from the next job on.
         """
         case, device = self._case(args, kwargs)
-        result = self._search(case, device, grid, args, kwargs, budget_asked() or Budget())
+        result = self._search(case, device, self._call(grid, args, kwargs), budget_asked() or Budget())
         self.forget()
         return result
 
-    def _tune_once(
-        self,
-        case: Case,
-        device: str,
-        grid: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        budget: Budget,
-    ) -> Choice:
+    def _call(self, grid: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> KernelCall:
+        from autotune.hook.kernels.call import KernelCall
+
+        return KernelCall(self.fn, grid, args, kwargs, self.arg_names)
+
+    def _tune_once(self, case: Case, device: str, call: KernelCall, budget: Budget) -> Choice:
         """Tune on the rank that comes first, and choose anew; the others take what it chooses."""
         topic, before = _topic(self.settings.name, case, device), self._choose(case, device)
 
         def search() -> str:
             try:
-                self._search(case, device, grid, args, kwargs, budget)
+                self._search(case, device, call, budget)
             except AutotuneError as error:  # the run goes on
                 warnings.warn(f"tuning {self.settings.name}: {error}", stacklevel=2)
             return _text(self._choose_anew(case, device))
@@ -206,19 +204,9 @@ class TunedKernel:
         self._filed = self._stored = None
         return self._choose_alone(case, device)
 
-    def _search(
-        self,
-        case: Case,
-        device: str,
-        grid: Any,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        budget: Budget,
-    ) -> Result:
-        from autotune.hook.kernels.call import KernelCall
+    def _search(self, case: Case, device: str, call: KernelCall, budget: Budget) -> Result:
         from autotune.hook.kernels.search import recipe_of_result, search_case
 
-        call = KernelCall(self.fn, grid, args, kwargs, self.arg_names)
         winners = nearest_winners(case, self._known(), device)
         result = search_case(self._space.spec(case), case, device, call, self.settings, budget, winners)
         if result.best is not None:

@@ -15,6 +15,7 @@ from typing import Any
 from autotune.hook.recipes.recipe import Recipe
 from autotune.hook.recipes.this_device import Here
 from autotune.provenance.code.imports import parsed
+from autotune.provenance.document import part_of
 
 DRIVER = "GPU driver"
 
@@ -39,12 +40,12 @@ def versions_of(
 
     ``sources`` are the objective's files, ``command`` how it is written: a compiler named there counts.
     """
-    packages, compilers = environment.get("packages") or {}, environment.get("compilers") or {}
+    packages, compilers = part_of(environment, "packages"), part_of(environment, "compilers")
     found = {name: packages[name] for name in _imported(sources) if name in packages}
     words = set(re.findall(r"[\w+-]+", command))
     wanted = {_COMPILERS.get(Path(name).suffix) for name in sources} | words
     found |= {name: version for name, version in compilers.items() if name in wanted}
-    driver = (environment.get("gpus") or {}).get("driver")
+    driver = part_of(environment, "gpus").get("driver")
     return {**found, DRIVER: str(driver)} if driver and on_gpu else found
 
 

@@ -174,7 +174,7 @@ def _metric(goal: MetricSpec, measured: Mapping[str, Any] | None) -> Metric | No
     if measured is None:
         return None
     low, high = measured["low"], measured["high"]
-    return Metric(goal.name, measured["value"], low, high, goal.unit, goal.goal or "minimize")
+    return Metric(goal.name, measured["value"], low, high, goal.unit, goal.direction)
 
 
 def _sources(store: Store, study: StudyRecord) -> dict[str, bytes]:

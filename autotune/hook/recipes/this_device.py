@@ -55,8 +55,10 @@ def device_of(environment: Mapping[str, Any], on_gpu: bool) -> str:
 
     ``on_gpu``: it claimed GPUs. One that did not may have used them all the same, so both are named then.
     """
-    processor = str(((environment.get("machine") or {}).get("processor") or {}).get("name") or "unknown")
-    found = (environment.get("gpus") or {}).get("devices") or ()
+    from autotune.provenance.document import part_of
+
+    processor = str(part_of(environment, "machine", "processor").get("name") or "unknown")
+    found = part_of(environment, "gpus").get("devices") or ()
     gpus = _different(str(gpu.get("name") or "") for gpu in found)
     if not gpus:
         return processor

@@ -69,7 +69,7 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
     try:
         storage = _storage(where)
         made = optuna.create_study(
-            storage=storage, study_name=study.label, directions=[goal.goal or "minimize" for goal in goals]
+            storage=storage, study_name=study.label, directions=[goal.direction for goal in goals]
         )
     except optuna.exceptions.DuplicatedStudyError:
         hint = "choose another storage, or remove it: optuna delete-study"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import optuna
 from optuna.study import StudyDirection
@@ -44,6 +44,12 @@ class Watch:
             self._beyond.remove(self.open)
             self.open += 1
         return found
+
+
+def fixed_params(trial: FrozenTrial) -> Mapping[str, object]:
+    """What an enqueued trial was given."""
+    fixed: Mapping[str, object] = trial.system_attrs.get("fixed_params", {})
+    return fixed
 
 
 def metrics_of(study: optuna.Study) -> tuple[MetricSpec, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,14 @@ class _Reader:
         for index, parameter in enumerate(parameters):
             before = sum("Values" in one for one in parameters[:index])
             where = self.place("Values", before) if "Values" in parameter else Location(str(self.file))
-            self.parameter(parameter, index, where, knobs, defaults)
+            try:
+                name = self.name_of(parameter, index, where, knobs)
+                knobs[name] = self.values_of(parameter, name, where)
+            except InputError as error:
+                self.problems += error.problems
+                continue
+            if "Default" in parameter:
+                self.default(name, parameter["Default"], knobs[name], defaults)
         if not parameters:
             self.problems.append(Problem("there are no TuningParameters", Location(str(self.file))))
         self.raise_all()
@@ -107,46 +114,34 @@ class _Reader:
             raise InputError(Problem(f"{name} is no list of objects", self.place(name, 0), LISTS[name]))
         return found
 
-    def parameter(
-        self,
-        parameter: Mapping[str, Any],
-        number: int,
-        where: Location,
-        knobs: dict[str, Any],
-        defaults: dict[str, Any],
-    ) -> None:
-        """Put the parameter's values into ``knobs``, and its default, if it has one, into ``defaults``."""
+    def name_of(
+        self, parameter: Mapping[str, Any], number: int, where: Location, taken: Collection[str]
+    ) -> str:
         name = parameter.get("Name")
-        if not isinstance(name, str) or name in knobs:
-            again = isinstance(name, str)
-            message = f"there are two parameters {name!r}" if again else f"parameter {number} has no Name"
-            self.problems.append(Problem(message, where))
-            return
+        if not isinstance(name, str):
+            raise InputError(Problem(f"parameter {number} has no Name", where))
+        if name in taken:
+            raise InputError(Problem(f"there are two parameters {name!r}", where))
         try:
             check_name(name)
         except ValueError as error:
-            self.problems.append(Problem(str(error), where, hint="rename it there"))
-            return
+            raise InputError(Problem(str(error), where, hint="rename it there")) from None
+        return name
+
+    def values_of(self, parameter: Mapping[str, Any], name: str, where: Location) -> tuple[Value, ...]:
+        """Each value once, of the type that the parameter is said to have."""
         kind = parameter.get("Type")
         if not isinstance(kind, str) or kind not in KINDS:
-            self.problems.append(Problem(f"{name} is of type {kind!r}", where, f"one of {', '.join(KINDS)}"))
-            return
-        try:
-            values = self.values(parameter.get("Values"), where)
-        except InputError as error:
-            self.problems += error.problems
-            return
+            raise InputError(Problem(f"{name} is of type {kind!r}", where, f"one of {', '.join(KINDS)}"))
+        values = self.values(parameter.get("Values"), where)
         wrong = [v for v in values if not isinstance(v, KINDS[kind]) or not can_be_written(v)]
         wrong += [v for v in values if kind == "bool" and v not in (0, 1)]
         if wrong or not values:
             message = f"{name} can be {wrong[0]!r}" if wrong else f"{name} has no values"
             finite = "finite " if kind == "float" else ""
-            self.problems.append(Problem(message, where, f"{finite}values of type {kind}"))
-            return
-        cast = bool if kind == "bool" else lambda value: value
-        knobs[name] = tuple({key(cast(value)): cast(value) for value in values}.values())
-        if "Default" in parameter:
-            self.default(name, parameter["Default"], knobs[name], defaults)
+            raise InputError(Problem(message, where, f"{finite}values of type {kind}"))
+        meant = map(bool, values) if kind == "bool" else values
+        return tuple({key(value): value for value in meant}.values())
 
     def default(self, name: str, written: Any, values: Sequence[Value], defaults: dict[str, Any]) -> None:
         """Some write the default as a text, as they write values."""

@@ -42,6 +42,38 @@ _KNOWN = frozenset({Verdict.PRECISE, Verdict.STEADY, Verdict.SETTLED})
 """Verdicts on a configuration that is as well known as it can be before it has settled."""
 
 
+@dataclass
+class UnderTest:
+    """A configuration that is read, and what it is held against."""
+
+    goal: str
+    trial: Trial
+    meter: Meter
+    loaded: Any
+    rng: np.random.Generator
+    incumbent: Estimate | None
+    deadline: float
+    paid: float
+    """Seconds that it has cost before."""
+    averaged: bool = False
+    """Whether a reading of it was a mean of many."""
+
+    def __post_init__(self) -> None:
+        self.began = monotonic()
+        if self.values:  # a warm-up that counts
+            self.began -= self.meter.clock.last_seconds
+        # What the check has read is another matter.
+        checked, readings = self.trial.checked, self.trial.readings
+        own = (i for i, r in enumerate(readings) if r.metric not in checked and not r.discarded)
+        self.first = next(own, len(readings))
+        """The place of the first reading that counts: a warm-up that does, or the one that is next."""
+
+    @property
+    def values(self) -> list[float]:
+        """The readings of the goal that count."""
+        return self.trial.values(self.goal)
+
+
 class Repetition:
     """Reads what was loaded of one ``objective``, until the rule of the ``settings`` says stop.
 
@@ -80,35 +112,22 @@ class Repetition:
         """Decide once on made-up readings."""
         self._rule.decide((1.0, 1.1))
 
-    def read(
-        self,
-        trial: Trial,
-        meter: Meter,
-        loaded: Any,
-        rng: np.random.Generator,
-        incumbent: Estimate | None,
-        deadline: float,
-        paid: float = 0.0,
-    ) -> Decision:
-        """Keep readings in ``trial``, none that would not end by ``deadline``; why they were enough.
-
-        ``paid``: seconds that the trial has cost before.
-        """
-        tested = _UnderTest(self._goal.name, trial, meter, loaded, rng, incumbent, deadline, paid)
+    def read(self, tested: UnderTest) -> Decision:
+        """Keep readings in its trial, none that would not end by its deadline; why they were enough."""
         decision: Decision | None = None
         if self._objective.unsettled:
             # Where its readings count, they may be enough now that it has settled.
-            decision = self._first_look(tested) or self._known_enough(tested, incumbent)
+            decision = self._first_look(tested) or self._known_enough(tested, tested.incumbent)
         elif tested.values:  # of a warm-up
-            decision = self._known_enough(tested, incumbent)
+            decision = self._known_enough(tested, tested.incumbent)
         while decision is None:
-            decision = self._take_one(tested, incumbent) or self._out_of_reach(tested)
-        noisy = self._is_noisy(trial)
+            decision = self._take_one(tested, tested.incumbent) or self._out_of_reach(tested)
+        noisy = self._is_noisy(tested.trial)
         if noisy or decision.verdict is Verdict.STEADY:
             self._steadiness.note(len(tested.values), noisy)
         return decision
 
-    def _take_one(self, tested: _UnderTest, incumbent: Estimate | None) -> Decision | None:
+    def _take_one(self, tested: UnderTest, incumbent: Estimate | None) -> Decision | None:
         """Take and keep a reading; why it was the last."""
         trial, before = tested.trial, len(tested.trial.readings)
         self._objective.worth_seconds = self._worth_seconds(tested, incumbent)
@@ -125,16 +144,24 @@ class Repetition:
             _overlong(sample.values[tested.goal]) if sample.cut_off else self._known_enough(tested, incumbent)
         )
 
-    def _first_look(self, tested: _UnderTest) -> Decision | None:
+    def _first_look(self, tested: UnderTest) -> Decision | None:
         """Why it is not to be settled: far worse than the incumbent, say. ``None``: it was.
 
         Its readings so far do not count then.
         """
+        if self._rule.reject and tested.incumbent is not None:
+            rejected = self._held_against(tested, tested.incumbent.off_by(self._objective.unsettled))
+            if rejected is not None:
+                return rejected
+        if self._objective.settle(tested.loaded):
+            tested.trial.set_aside(tested.first, UNSETTLED)
+        return None
+
+    def _held_against(self, tested: UnderTest, incumbent: Estimate) -> Decision | None:
+        """Why a few readings are enough, by an ``incumbent`` that is as doubtful as they are."""
         decision: Decision | None = None
-        asked = tested.incumbent if self._rule.reject else None
-        doubtful = asked.off_by(self._objective.unsettled) if asked is not None else None
-        for _ in range(min(FIRST_LOOK, self._settings.max_readings) if doubtful is not None else 0):
-            decision = self._take_one(tested, doubtful)
+        for _ in range(min(FIRST_LOOK, self._settings.max_readings)):
+            decision = self._take_one(tested, incumbent)
             if decision is not None:
                 break
         count = len(tested.values)
@@ -142,17 +169,15 @@ class Repetition:
         if decision is not None and decision.verdict not in _KNOWN and not full:
             return decision
         known = decision is not None or count >= self._settings.fewest
-        if doubtful is not None and known and self._is_clearly_worse(tested, doubtful):
+        if known and self._is_clearly_worse(tested, incumbent):
             return Decision(
                 Verdict.REJECTED, "worse than the best so far by more than a first look may be off"
             )
-        if self._objective.settle(tested.loaded):
-            tested.trial.set_aside(tested.first, UNSETTLED)
         return None
 
     # -- when it is enough ---------------------------------------------------------------------
 
-    def _known_enough(self, tested: _UnderTest, incumbent: Estimate | None) -> Decision | None:
+    def _known_enough(self, tested: UnderTest, incumbent: Estimate | None) -> Decision | None:
         """Why the readings so far are enough: by the rule, a bound, its end or its share of the time."""
         values, late = tested.values, tested.meter.is_late(tested.deadline)
         if not values:
@@ -166,7 +191,7 @@ class Repetition:
         if (enough := COMMON * self._objective.shared_error) > rule.precision:
             # Beside what all readings have in common, to know their middle better hardly helps.
             rule = replace(rule, precision=enough)
-        decision = rule.decide(values, incumbent, self._goal.goal or "minimize")
+        decision = rule.decide(values, incumbent, self._goal.direction)
         if decision.stop:
             return decision
         if self.noiseless and self._steadiness.enough(len(values)) and not self._is_noisy(tested.trial):
@@ -183,7 +208,7 @@ class Repetition:
         reason = self._worth.enough(len(values), monotonic() - tested.began, last, tested.paid, beaten=beaten)
         return Decision(Verdict.CAPPED, reason) if reason else None
 
-    def _out_of_reach(self, tested: _UnderTest) -> Decision | None:
+    def _out_of_reach(self, tested: UnderTest) -> Decision | None:
         """That it is worse than the incumbent by more than both may be off; asked where they may be."""
         shared = self._objective.shared_error
         if not (shared and self._rule.reject) or tested.incumbent is None:
@@ -194,7 +219,7 @@ class Repetition:
             return None
         return Decision(Verdict.REJECTED, "worse than the best so far by more than its readings may be off")
 
-    def _worth_seconds(self, tested: _UnderTest, incumbent: Estimate | None) -> float:
+    def _worth_seconds(self, tested: UnderTest, incumbent: Estimate | None) -> float:
         """How long a run may take that is measured by that; any time where nothing is to be rejected.
 
         Only the first one says so by itself: after one that was shorter, a run that takes three times as long
@@ -214,41 +239,10 @@ class Repetition:
         found = estimate(values, self._settings.confidence).value
         return found < than.value if self._goal.goal == "maximize" else found > than.value
 
-    def _is_clearly_worse(self, tested: _UnderTest, than: Estimate) -> bool:
+    def _is_clearly_worse(self, tested: UnderTest, than: Estimate) -> bool:
         """Whether the intervals of what was read and of ``than`` lie apart."""
         found = estimate(tested.values, self._settings.confidence)
         return found.high < than.low if self._goal.goal == "maximize" else found.low > than.high
-
-
-@dataclass
-class _UnderTest:
-    """A configuration that is read, and what it is held against."""
-
-    goal: str
-    trial: Trial
-    meter: Meter
-    loaded: Any
-    rng: np.random.Generator
-    incumbent: Estimate | None
-    deadline: float
-    paid: float
-    averaged: bool = False
-    """Whether a reading of it was a mean of many."""
-
-    def __post_init__(self) -> None:
-        self.began = monotonic()
-        if self.values:  # a warm-up that counts
-            self.began -= self.meter.clock.last_seconds
-        # What the check has read is another matter.
-        checked, readings = self.trial.checked, self.trial.readings
-        own = (i for i, r in enumerate(readings) if r.metric not in checked and not r.discarded)
-        self.first = next(own, len(readings))
-        """The place of the first reading that counts: a warm-up that does, or the one that is next."""
-
-    @property
-    def values(self) -> list[float]:
-        """The readings of the goal that count."""
-        return self.trial.values(self.goal)
 
 
 def _overlong(seconds: float) -> Decision:

@@ -24,7 +24,7 @@ from autotune.measure.phases.gathering import NoNotes, Notes, Trial
 from autotune.measure.phases.meter import Meter
 from autotune.measure.phases.mistakes import MissingMetricError
 from autotune.measure.phases.raised import Failed
-from autotune.measure.phases.repeating import Repetition
+from autotune.measure.phases.repeating import Repetition, UnderTest
 from autotune.measure.readings import Clock, named_values, plain_facts
 from autotune.measure.reports import Curve, Reporter
 from autotune.measure.rules.bounds import beyond_bounds
@@ -251,7 +251,8 @@ class Runner:
         self._warm_up(trial, loaded, rng, meter, deadline)
         paid += sum(seconds for phase, seconds in trial.phases.items() if phase != "measure")
         with trial.during("measure"):
-            decision = self._repetition.read(trial, meter, loaded, rng, incumbent, deadline, paid)
+            tested = UnderTest(self._goal.name, trial, meter, loaded, rng, incumbent, deadline, paid)
+            decision = self._repetition.read(tested)
         trial.facts |= {"stopped": f"{decision.verdict}: {decision.reason}"}
         if suspicious := suspicions(trial.values(self._goal.name)):
             trial.facts["suspicions"] = list(suspicious)

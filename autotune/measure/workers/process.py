@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeGuard
+from types import UnionType
+from typing import Any, TypeAlias
 
 from autotune.errors import InputError
 from autotune.measure.workers.channel import BrokenChannel
@@ -28,6 +29,9 @@ from autotune.measure.workers.messages import (
 )
 from autotune.measure.workers.postmortem import Cause, Death
 
+Said: TypeAlias = Answer | Ready | StoodBy
+"""What ends what a worker is at, other than its death."""
+
 START_SECONDS = 120.0
 """How long an objective may take to import (torch on a cold disk takes a while)."""
 
@@ -42,9 +46,13 @@ _LONGEST_POLL_SECONDS = 3600.0
 class _Task:
     """What a worker is at: starting, standing by, or a request."""
 
+    awaits: type[Ready] | type[StoodBy] | UnionType
+    """What it says when it is done; who says anything else is not believed."""
     seconds: float
     """Its limit."""
     began: float = field(default_factory=time.monotonic)
+    waited: float = 0.0
+    """Seconds that it has waited for another search and that were forgiven already."""
     machine_kills: int = field(default_factory=lambda: _machine_kills())
     """How many processes the kernel had killed for memory when it began."""
 
@@ -84,15 +92,11 @@ class Worker:
         """Begin to start. ``environment`` is added to that of this process."""
         self.setup = setup
         self.ready: Ready | None = None
-        self.standing_by = False
-        """Whether it stands by now, or died while it did."""
         self.output = ""
         """What it printed while it was at its last request."""
         self.reported: list[Reported] = []
         """What the trial that it is at has reported and nobody has taken yet."""
-        self._task: _Task | None = _Task(START_SECONDS)
-        self._waited = 0.0
-        """Seconds that it has waited for another search during its request and that were forgiven already."""
+        self._task: _Task | None = _Task(Ready, START_SECONDS)
         self._death: Death | None = None
         self._link = GuardianLink(setup, environment or {}, guardian_cores)
         self._link.channel.send(setup)
@@ -117,6 +121,11 @@ class Worker:
         return self._task is not None
 
     @property
+    def standing_by(self) -> bool:
+        """Whether it stands by now, or died while it did."""
+        return self._task is not None and self._task.awaits is StoodBy
+
+    @property
     def deadline(self) -> float:
         """When it will be killed if it has not answered (monotonic); infinite while it is idle."""
         return self._task.deadline if self._task is not None and self.alive else math.inf
@@ -126,7 +135,7 @@ class Worker:
     def ask(self, request: Request, seconds: float) -> None:
         """Send a request to an idle worker, to be answered within ``seconds``."""
         assert self.ready is not None and not self.busy, "a worker answers one request at a time"
-        self._task, self._waited = _Task(seconds), 0.0
+        self._task = _Task(Answer, seconds)
         self._link.channel.send(request)
 
     def answer(self, decided: Decided) -> None:
@@ -141,21 +150,26 @@ class Worker:
             poll.register(self._link.channel.fileno(), select.POLLIN | unsent)
             poll.register(self._link.fileno(), select.POLLIN)
 
-    def attend(self) -> Answer | Ready | StoodBy | Death | None:
+    def attend(self) -> Said | Death | None:
         """What has come since the last call, if anything; never waits for the worker.
 
         Raises :class:`InputError` where the objective cannot be used at all.
         """
-        if self._death is not None:
-            return self._death
+        return self._death or self._heard() or self._ended()
+
+    def _heard(self) -> Said | Death | None:
+        """What it has said itself, if anything."""
         try:
             self._link.channel.flush()
             messages = self._link.channel.receive()
         except BrokenChannel:
             return self._end(Cause.SILENT, SILENT)
         self.reported += [message for message in messages if isinstance(message, Reported)]
-        if answers := [message for message in messages if not isinstance(message, Reported)]:
-            return self._take(answers)
+        answers = [message for message in messages if not isinstance(message, Reported)]
+        return self._take(answers) if answers else None
+
+    def _ended(self) -> Death | None:
+        """Its end, where the guardian knows of one or has died itself, or the limit is over."""
         try:
             has_ended = self._link.hear()
         except BrokenChannel:
@@ -168,10 +182,10 @@ class Worker:
 
     def _forgive_waiting(self) -> bool:
         """Forgive the time for which it has waited for another search since the last call; whether it has."""
+        assert self._task is not None, "an idle worker has no limit"
         waited = self._link.waited()
-        more = waited - self._waited
-        self._waited = waited
-        self.forgive(more)
+        more = waited - self._task.waited
+        self._task = replace(self._task, began=self._task.began + more, waited=waited)
         return more > 0.0
 
     def forgive(self, seconds: float) -> None:
@@ -179,33 +193,31 @@ class Worker:
         if self._task is not None:
             self._task = replace(self._task, began=self._task.began + seconds)
 
-    def wait(self) -> Answer | Ready | StoodBy | Death:
+    def wait(self) -> Said | Death:
         """Wait for the answer, at most until the deadline."""
         while (came := self.attend()) is None:
             wait_for_any([self])
         return came
 
-    def _take(self, answers: list[object]) -> Answer | Ready | StoodBy | Death:
-        message, *more = answers
-        if isinstance(message, Refused):
+    def _take(self, answers: list[Any]) -> Said | Death:
+        """Believe the first of its answers, where it was awaited and no other follows that was not."""
+        first, *more = answers
+        if isinstance(first, Refused):
             self.close()
-            raise InputError(message.problems)
-        if not self._awaits(message) or (more and not isinstance(message, Ready)):
-            return self._end(Cause.SILENT, KILL)  # who says what nobody has asked is not believed
+            raise InputError(first.problems)
+        awaited = self._task is not None and isinstance(first, self._task.awaits)
+        if not awaited or (more and not isinstance(first, Ready)):
+            return self._end(Cause.SILENT, KILL)
+        said: Said = first
         self.output = self._link.output()
-        self._task, self.standing_by = None, False
-        if isinstance(message, Ready):
-            self.ready = message
-            if message.stands_by:
-                self._task, self.standing_by = _Task(STAND_BY_SECONDS), True
-            if more:
+        self._task = None
+        if isinstance(said, Ready):
+            self.ready = said
+            if said.stands_by:
+                self._task = _Task(StoodBy, STAND_BY_SECONDS)
+            if more:  # it has stood by already
                 self._take(more)  # where that is the end of it, the next call says so
-        return message
-
-    def _awaits(self, message: object) -> TypeGuard[Answer | Ready | StoodBy]:
-        if self.standing_by:
-            return isinstance(message, StoodBy)
-        return self.busy and isinstance(message, Ready | Answer)
+        return said
 
     # -- ending --------------------------------------------------------------------------------
 

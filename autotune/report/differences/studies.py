@@ -100,7 +100,7 @@ def _contrasts(store: Store, one: Result, other: Result) -> Iterator[Contrast]:
         yield incomparable(winners, goal.unit, "one of them has no winner", first, second)
     else:
         spread = spread_of([*replicates(own, goal.name), *replicates(its, goal.name)])
-        yield by_runs(winners, goal.unit, goal.goal or "minimize", first, second, spread, one.study)
+        yield by_runs(winners, goal.unit, goal.direction, first, second, spread, one.study)
     yield _shared(own, its, goal)
 
 
@@ -146,8 +146,7 @@ def _shared(own: Sequence[TrialRecord], its: Sequence[TrialRecord], goal: Metric
         return incomparable(name, goal.unit, why)
     if min(map(min, common)) <= 0:
         return incomparable(name, goal.unit, f"there is no ratio to a {goal.name} of 0 or less")
-    sign = 1.0 if goal.goal == "minimize" else -1.0
-    shift = paired_shift([sign * math.log(a / b) for a, b in common], 0.95)
+    shift = paired_shift([goal.sign * math.log(a / b) for a, b in common], 0.95)
     ratio = (math.exp(shift[0]), math.exp(shift[1]), math.exp(shift[2]))
     answer: Any = "better" if ratio[1] > 1.0 else "worse" if ratio[2] < 1.0 else "no difference shown"
     how = f"{len(common)} configurations that both have measured; signed ranks of their ratios, 95%"

@@ -9,6 +9,7 @@ from typing import Any
 from autotune.errors import InputError
 from autotune.measure.rules.repetition import Goal
 from autotune.measure.rules.significance import Gain, Ratio, over_runs, speedup
+from autotune.provenance.document import part_of
 from autotune.provenance.environment import compare
 from autotune.report.differences.difference import (
     Contrast,
@@ -109,9 +110,7 @@ def _contrast(
         for study in {study.id for study in studies}
         for group in replicates(own_results(store, study), goal.name)
     ]
-    return by_runs(
-        goal.name, goal.unit, goal.goal or "minimize", first, second, spread_of(groups), studies[0]
-    )
+    return by_runs(goal.name, goal.unit, goal.direction, first, second, spread_of(groups), studies[0])
 
 
 def _interval(trial: TrialRecord, metric: str) -> Interval | None:
@@ -139,7 +138,7 @@ def _side_by_side(
 
 
 def _by_rounds(one: TrialRecord, other: TrialRecord, goal: MetricSpec, read: Read, session: int) -> Contrast:
-    gain, of = _gain(read, goal.goal or "minimize")
+    gain, of = _gain(read, goal.direction)
     ratio = gain.estimate, gain.low, gain.high
     answer: Any = "better" if gain.low > 1.0 else "worse" if gain.high < 1.0 else "no difference shown"
     how = f"read side by side in {of} of session {session}; signed ranks of their ratios, 95%"
@@ -185,11 +184,11 @@ def _files(segment: SegmentRecord) -> dict[str, str]:
 
 
 def _code(segment: SegmentRecord) -> dict[str, Any]:
-    repository = segment.document.get("repository") or {}
+    document = segment.document
     return {
-        "source": segment.document.get("source_hash"),
-        "commit": (repository.get("head") or {}).get("commit"),
-        "local changes": (repository.get("diff") or {}).get("sha256"),
+        "source": document.get("source_hash"),
+        "commit": part_of(document, "repository", "head").get("commit"),
+        "local changes": part_of(document, "repository", "diff").get("sha256"),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from autotune.provenance.document import part_of
 from autotune.report.evidence import Evidence, Place, opened
 from autotune.report.knob_views import say_value_of
 from autotune.report.pages.origin import flat
@@ -91,7 +92,7 @@ def code_behind(evidence: Evidence) -> pd.DataFrame:
         [(one.get("name"), one.get("bytes"), one.get("sha256"), one.get("kept")) for one in files],
         columns=["file", "bytes", "sha256", "kept"],
     )
-    head = (document.get("repository") or {}).get("head") or {}
+    head = part_of(document, "repository", "head")
     frame.attrs |= {"commit": head.get("commit"), "dirty": head.get("dirty")}
     frame.attrs["source_hash"] = document.get("source_hash")
     return frame

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from autotune.provenance.document import part_of
 from autotune.report.knob_views import say_value_of
 from autotune.report.numbers import say_seconds, say_value
 from autotune.report.pages.page import Commands, Paragraph, Part, Section, Table, Text
@@ -55,9 +56,7 @@ def _checkout(subject: Subject) -> Iterator[tuple[str, str]]:
 
 def _head(subject: Subject) -> Mapping[str, Any]:
     document = subject.evidence.segment.document if subject.evidence.segment else {}
-    repository = document.get("repository")
-    head = repository.get("head") if isinstance(repository, Mapping) else None
-    return head if isinstance(head, Mapping) else {}
+    return part_of(document, "repository", "head")
 
 
 def _search(subject: Subject) -> str:
@@ -93,10 +92,20 @@ def _space(name: str, source: str) -> str:
 
 
 def _as_it_was(subject: Subject) -> Iterator[tuple[str, str]]:
+    """What was searched, with which code and on which machine."""
+    study = subject.evidence.study
+    yield from _code(subject)
+    yield from _machine(subject.evidence.environment)
+    yield "machine's key", study.machine_key
+    yield "environment", study.environment_hash or "not recorded"
+    yield "study's key", study.key
+
+
+def _code(subject: Subject) -> Iterator[tuple[str, str]]:
     evidence = subject.evidence
-    study, environment = evidence.study, evidence.environment
+    study = evidence.study
     settings = evidence.sessions[-1].settings if evidence.sessions else {}
-    engine = settings.get("engine") or {}
+    engine = part_of(settings, "engine")
     given = study.objective.removeprefix(CALLABLE)
     yield "objective", study.objective if given == study.objective else f"given by a program: {given}"
     if study.workload:
@@ -109,30 +118,27 @@ def _as_it_was(subject: Subject) -> Iterator[tuple[str, str]]:
         yield "commit", f"{head['commit']} on {head.get('branch') or 'no branch'}, {state}"
     if evidence.segment and (source := evidence.segment.document.get("source_hash")):
         yield "objective's source", str(source)
-    machine = environment.get("machine") or {}
-    processor = machine.get("processor") or {}
-    if processor:
+
+
+def _machine(environment: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if processor := part_of(environment, "machine", "processor"):
         cores = f"{processor.get('cores', '?')} cores, {processor.get('threads', '?')} threads"
         yield "processor", f"{processor.get('name')}, {cores}"
-    for device in (environment.get("gpus") or {}).get("devices") or []:
+    for device in part_of(environment, "gpus").get("devices") or []:
         yield "GPU", str(device.get("name")) if isinstance(device, Mapping) else str(device)
-    if machine.get("memory_bytes"):
-        yield "memory", f"{machine['memory_bytes'] / 2**30:.1f} GiB"
-    system, python = environment.get("system") or {}, environment.get("python") or {}
-    if system:
+    if memory := part_of(environment, "machine").get("memory_bytes"):
+        yield "memory", f"{memory / 2**30:.1f} GiB"
+    if system := part_of(environment, "system"):
         yield "system", f"{system.get('distribution')}, Linux {system.get('kernel')}"
-    if python:
+    if python := part_of(environment, "python"):
         yield "Python", f"{python.get('implementation')} {python.get('version')}"
-    compilers = environment.get("compilers") or {}
+    compilers = part_of(environment, "compilers")
     for name in ("gcc", "clang", "nvcc"):
         if compilers.get(name):
             yield name, str(compilers[name])
-    pressure = (environment.get("state") or {}).get("pressure") or {}
+    pressure = part_of(environment, "state", "pressure")
     if "load1" in pressure:
         yield "load when it began", f"{pressure['load1']:g} over the last minute"
-    yield "machine's key", study.machine_key
-    yield "environment", study.environment_hash or "not recorded"
-    yield "study's key", study.key
 
 
 # -- where it comes from -----------------------------------------------------------------------

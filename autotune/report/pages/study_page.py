@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from autotune import __version__
 from autotune.measure.outcome import Estimate
+from autotune.provenance.document import part_of
 from autotune.report.evidence import Evidence, load_evidence
 from autotune.report.numbers import (
     UNKNOWN_RATIO,
@@ -137,9 +138,9 @@ def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
 
 def _machine(evidence: Evidence) -> str:
     environment = evidence.environment
-    devices = (environment.get("gpus") or {}).get("devices") or []
+    devices = part_of(environment, "gpus").get("devices") or []
     names = [str(device.get("name")) for device in devices if isinstance(device, dict)]
-    processor = ((environment.get("machine") or {}).get("processor") or {}).get("name")
+    processor = part_of(environment, "machine", "processor").get("name")
     return ", ".join([*dict.fromkeys(names), *([str(processor)] if processor else [])])
 
 

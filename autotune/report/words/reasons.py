@@ -101,8 +101,7 @@ def _expectation(
     else:
         low, high = predicted - spread, predicted + spread
         apart = None if measured is None else measured - predicted
-    sign = 1.0 if goal.goal == "maximize" else -1.0
-    off = None if apart is None or spread <= 0.0 else sign * apart / spread
+    off = None if apart is None or spread <= 0.0 else -goal.sign * apart / spread
     return Expectation(goal.name, goal.unit, predicted, min(low, high), max(low, high), measured, off)
 
 

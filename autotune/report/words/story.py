@@ -227,11 +227,10 @@ def _standing(
         return True, None
     own, best = (t.metrics[goal.name].value for t in (trial, knew.incumbent))
     gain = (best / own if goal.goal == "minimize" else own / best) if min(own, best) > 0 else None
-    return better(goal.goal or "minimize", own, best), gain
+    return better(goal.direction, own, best), gain
 
 
 def _best_trial(trials: Sequence[TrialRecord], metric: MetricSpec) -> TrialRecord | None:
     """The finished trial with the best estimate of ``metric``, the earliest where they tie."""
     usable = [t for t in trials if t.status is Status.OK and metric.name in t.metrics]
-    sign = 1 if metric.goal == "minimize" else -1
-    return min(usable, key=lambda t: (sign * t.metrics[metric.name].value, t.number), default=None)
+    return min(usable, key=lambda t: (metric.sign * t.metrics[metric.name].value, t.number), default=None)

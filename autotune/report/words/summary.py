@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from autotune.errors import shorten_middle
 from autotune.measure.commands.handing import unwritten
 from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
+from autotune.provenance.document import part_of
 from autotune.report.knob_views import same_value
 from autotune.report.numbers import digits_apart, say_count, say_estimate, say_gain, say_ratio, say_value
 from autotune.report.text import shown
@@ -294,7 +295,7 @@ def _in_vain(result: Result) -> bool:
 def _form(study: StudyRecord) -> tuple[str, str]:
     """The form of the winner that its objective reads, and what to call it."""
     command = command_of(study)
-    knobs = list((study.document.get("space") or {}).get("knobs") or {})
+    knobs = list(part_of(study.document, "space", "knobs"))
     if command is None or command.config_file:
         return "yaml", "YAML (or json, env, flags, set)"
     if len(unwritten(command, knobs)) == len(knobs):  # the program asks for all by autotune.run

@@ -54,8 +54,7 @@ def _by_time(fastest: TrialRecord, reached: Sequence[TrialRecord]) -> str:
 def _by_goal(fastest: TrialRecord, known: Sequence[TrialRecord], goal: MetricSpec) -> str:
     if not known:
         return ""
-    sign = -1 if goal.goal == "maximize" else 1
-    best = min(known, key=lambda t: sign * t.metrics[goal.name].value)
+    best = min(known, key=lambda t: goal.sign * t.metrics[goal.name].value)
     if best.number == fastest.number or goal.name not in fastest.metrics:
         return ""
     values = [t.metrics[goal.name].value for t in (fastest, best)]

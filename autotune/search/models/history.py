@@ -93,7 +93,7 @@ class History:
         self._past_bounds = past_bounds
         self.configurations: list[Configuration] = []
         self._goal = problem.goals[0] if problem.goals else None
-        self._sign = -1.0 if self._goal and self._goal.goal == "maximize" else 1.0
+        self._sign = self._goal.sign if self._goal else 1.0
         self._rows: dict[str, int] = {}
         self.told: list[Observation] = []
         """In the order in which they were told."""

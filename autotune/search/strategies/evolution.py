@@ -59,7 +59,7 @@ class Evolution(Strategy):
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         super().__init__(problem, seed)
         self._ranking = Ranking(problem)
-        self._sign = -1.0 if problem.goals and problem.goals[0].goal == "maximize" else 1.0
+        self._sign = problem.goals[0].sign if problem.goals else 1.0
 
     def learn(self, observations: Sequence[Observation]) -> None:
         self._ranking.learn(observations)

@@ -54,11 +54,11 @@ class OptunaRule(Rule):
 
     def __init__(self, settings: EarlyStopping, metric: MetricSpec) -> None:
         self._settings = settings
-        self._sign = -1.0 if metric.goal == "maximize" else 1.0
+        self._sign = metric.sign
         with quiet("optuna"):
             self._study = optuna.create_study(
                 study_name="autotune",  # the pruner of Hyperband draws brackets by this name
-                direction=metric.goal or "minimize",
+                direction=metric.direction,
                 sampler=optuna.samplers.RandomSampler(seed=0),
                 pruner=make_pruner(settings),
             )

@@ -86,7 +86,7 @@ class Stopping:
     ) -> None:
         self._settings = settings
         self._metric = metric
-        self._sign = -1.0 if metric.goal == "maximize" else 1.0
+        self._sign = metric.sign
         self._rule = rule
         self._curves = Curves(store, study_id, metric.name, settings.rungs)
         self._in_flight: dict[int, _InFlight] = {}

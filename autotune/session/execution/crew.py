@@ -13,12 +13,12 @@ from autotune.measure.objective import Baseline, Context
 from autotune.measure.ownership import make_scratch
 from autotune.measure.reports import whole_run
 from autotune.measure.workers.limits import sweep_groups
-from autotune.measure.workers.messages import Setup
+from autotune.measure.workers.messages import Ready, Setup
 from autotune.session.execution.entrant import WorkerEntrant, enter_together
 from autotune.session.execution.executor import Entrant, nothing
 from autotune.session.execution.flight import Flight
 from autotune.session.execution.lane import Lane, cores_of, find_lanes, remark_on
-from autotune.session.execution.slot import MEASURE, PREPARE, Slot, WorkerFactory
+from autotune.session.execution.slot import MEASURE, PREPARE, Post, Slot, WorkerFactory
 from autotune.space.configuration import Configuration, Value
 from autotune.space.spec import StudySpec
 
@@ -50,7 +50,14 @@ def _setup(spec: StudySpec, device: Mapping[str, Value], compiled: Path | None) 
 
 
 class Crew:
-    """Slots for workers that prepare, and one that measures in each lane. Close it in the end.
+    """Slots for workers that prepare, and one that measures in each lane.
+
+    Its life::
+
+        lanes claimed ─▶ slots made ─▶ first worker ready ─▶ [give, wait, renew ... ─▶ entrants] ─▶ close
+
+    :meth:`close` undoes each step that was taken, also where the next one failed. The first worker knows
+    whether there is anything to prepare; where there is nothing, there are no preparers from then on.
 
     For the parameters see :class:`~autotune.session.execution.workers.WorkerExecutor`.
     """
@@ -70,41 +77,46 @@ class Crew:
         self.preparers: list[Slot[Flight]] = []
         self._entrants: list[WorkerEntrant] = []
         self._closing = ExitStack()
+        """What is given back after the last worker: the folders of compiled files, then the lanes."""
         self._lanes = find_lanes(spec.measure) if lanes is None else lanes
-        with ExitStack() as failed:
-            failed.callback(self.close)
-            for lane in self._lanes:
-                self._closing.callback(lane.close)
+        for lane in self._lanes:
+            self._closing.callback(lane.close)
+        try:
             self.cores = cores_of(self._lanes)
             self.remark = remark_on(self._lanes, spec.measure)
             self._factory = WorkerFactory(_setup(spec, device, compiled), self.cores)
             self._closing.callback(self._factory.close)
-            self.measurers += [
-                Slot[Flight](
-                    self._factory,
-                    lane.place.cores.measuring,
-                    MEASURE,
-                    lane.environment,
-                    stands_by=not lane.shared,  # it would not wait for its turn
-                )
-                for lane in self._lanes
-            ]
-            usual = min(len(self.cores.preparing), MOST_PREPARERS)
-            count = max(usual if prepare_workers is None else prepare_workers, 1)
-            seen = self._lanes[0].environment
-            self.preparers += [Slot(self._factory, self.cores.preparing, PREPARE, seen) for _ in range(count)]
-            self.measurers[0].fill()
-            if self._lanes[0].gpu is not None:
-                # What is tuned on a GPU mostly has a large library to load, and something to compile.
-                for slot in self.preparers:
-                    slot.fill()
-            meanwhile()
-            self.ready = self.measurers[0].ready()
-            failed.pop_all()
-        if not self.ready.prepares:
+            self.measurers = [self._measurer(lane) for lane in self._lanes]
+            self.preparers = self._made_preparers(prepare_workers)
+            self.ready = self._first_ready(meanwhile)
+        except BaseException:
+            self.close()
+            raise
+
+    def _measurer(self, lane: Lane) -> Slot[Flight]:
+        post = Post(MEASURE, lane.place.cores.measuring, lane.environment)
+        return Slot(self._factory, post, stands_by=not lane.shared)  # it would not wait for its turn
+
+    def _made_preparers(self, wanted: int | None) -> list[Slot[Flight]]:
+        """At least one; that they see the same GPU is all that is wanted of the lane."""
+        count = min(len(self.cores.preparing), MOST_PREPARERS) if wanted is None else wanted
+        post = Post(PREPARE, self.cores.preparing, self._lanes[0].environment)
+        return [Slot(self._factory, post) for _ in range(max(count, 1))]
+
+    def _first_ready(self, meanwhile: Callable[[], object]) -> Ready:
+        """Start the first measuring worker, and let the preparers go where it has nothing to prepare."""
+        self.measurers[0].fill()
+        if self._lanes[0].gpu is not None:
+            # What is tuned on a GPU mostly has a large library to load, and something to compile.
+            for slot in self.preparers:
+                slot.fill()
+        meanwhile()
+        ready = self.measurers[0].ready()
+        if not ready.prepares:
             for slot in self.preparers:
                 slot.stop()
             self.preparers = []
+        return ready
 
     @property
     def slots(self) -> list[Slot[Flight]]:
@@ -130,7 +142,7 @@ class Crew:
 
     def number_of(self, slot: Slot[Flight]) -> int:
         """Its number among those of its role."""
-        return (self.preparers if slot.role == PREPARE else self.measurers).index(slot)
+        return (self.preparers if slot.post.role == PREPARE else self.measurers).index(slot)
 
     def facts_of(self, slot: Slot[Flight]) -> Mapping[str, object] | None:
         """Of the lane in which it measures; ``None`` where it prepares."""
@@ -165,9 +177,14 @@ class Crew:
         together. For the same reason they load and check side by side only on a GPU: elsewhere checks need
         the cores.
         """
-        lane = self._lanes[0]  # the same for all, so that they can be compared
-        cores, turn = lane.place.cores.measuring, lane.turn
-        made = [self._entrant(what, lane, run) for what in wanted]
+        lane, first = self._lanes[0], self.measurers[0]  # the same for all, so that they can be compared
+        turn, pinned = lane.turn, bool(lane.place.cores.measuring)
+        settings, stands_by = self._spec.measure, first.stands_by
+        made = [
+            WorkerEntrant(self._factory, lane, settings, what, stands_by=stands_by, hash_seed=run)
+            for what in wanted
+        ]
+        self._entrants += made
         with turn.taken():  # starting uses the measuring cores, as entering does
             for entrant in made:
                 entrant.start()
@@ -176,11 +193,11 @@ class Crew:
             for entrant in made:
                 entrant.stand_by()
             if self.ready.stands_by:
-                self.measurers[0].give_way()
-            if not cores:
+                first.give_way()
+            if not pinned:
                 for entrant in made:
                     entrant.begin()
-            if lane.gpu is not None and not cores:
+            if lane.gpu is not None and not pinned:
                 enter_together(made)
         for entrant in made:
             if entrant.outside:
@@ -191,22 +208,6 @@ class Crew:
     def together(self) -> AbstractContextManager[None]:
         """Keep the turn between readings of entrants, inside the block."""
         return self._lanes[0].turn.kept()
-
-    def _entrant(self, what: Configuration | Baseline, lane: Lane, run: int) -> WorkerEntrant:
-        cores, stands_by = lane.place.cores.measuring, self.measurers[0].stands_by
-        settings = self._spec.measure
-        entrant = WorkerEntrant(
-            self._factory,
-            cores,
-            lane.turn,
-            settings,
-            what,
-            lane.environment,
-            stands_by=stands_by,
-            hash_seed=run,
-        )
-        self._entrants.append(entrant)
-        return entrant
 
     def renew(self) -> None:
         """The source has changed: each worker is replaced, a measuring one after the trial that it is at."""
@@ -221,4 +222,4 @@ class Crew:
             slot.stop()
         for entrant in self._entrants:
             entrant.close()
-        self._closing.close()  # the folders of compiled files, then the cores
+        self._closing.close()

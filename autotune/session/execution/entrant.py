@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from autotune.measure.cores.turns import Turn
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.workers.messages import Enter, Measured, Prepare, Prepared, Read, Ready
 from autotune.measure.workers.postmortem import Death, after_memory_kill, outcome_of, start_failure
 from autotune.measure.workers.process import Worker, wait_for_any
 from autotune.session.execution.executor import Entrant
-from autotune.session.execution.slot import FINALE, WorkerFactory
+from autotune.session.execution.lane import Lane
+from autotune.session.execution.slot import FINALE, Post, WorkerFactory
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings
 from autotune.status import Status
@@ -38,11 +38,9 @@ class WorkerEntrant(Entrant):
     def __init__(
         self,
         factory: WorkerFactory,
-        cores: tuple[int, ...],
-        turn: Turn,
+        lane: Lane,
         settings: MeasureSettings,
         what: Configuration | Baseline,
-        environment: Mapping[str, str] | None = None,
         *,
         stands_by: bool = False,
         hash_seed: int = 0,
@@ -50,13 +48,12 @@ class WorkerEntrant(Entrant):
         self.beside = 1
         """How many enter at the same time, this one included."""
         self._settings = settings
-        self._turn = turn
+        self._turn = lane.turn
         self._what = what
         self._stands_by = stands_by
         own = what.environment if isinstance(what, Baseline) else {}
-        self._make = partial(
-            factory.start, cores, FINALE, {**(environment or {}), **own}, hash_seed=hash_seed
-        )
+        post = Post(FINALE, lane.place.cores.measuring, {**lane.environment, **own})
+        self._make = partial(factory.start, post, hash_seed=hash_seed)
         self._made: Worker | None = None
         self._prepares = False
         self._payload: bytes | None = None

@@ -1,10 +1,4 @@
-"""What becomes of a trial when its worker has spoken, or died.
-
-::
-
-    Prepared ─▶ to be checked or measured      Checked ─▶ to be measured      Measured ─▶ Finished
-         └─ not ok, or the code is known ─▶ Finished                 Death ─▶ Finished, and another worker
-"""
+"""What becomes of a trial when its worker has spoken, or died."""
 
 from __future__ import annotations
 
@@ -15,7 +9,7 @@ from dataclasses import replace
 from autotune.errors import AutotuneError
 from autotune.measure.capture import tail_text
 from autotune.measure.outcome import Outcome, Report
-from autotune.measure.workers.messages import Answer, Checked, Decided, Measured, Prepared
+from autotune.measure.workers.messages import Answer, Decided, Measured, Prepared
 from autotune.measure.workers.postmortem import (
     Death,
     after_memory_kill,
@@ -36,6 +30,13 @@ MOST_FAILED_STARTS = 3
 
 class Settling:
     """Takes what workers say, and keeps the events that come of it until :meth:`take` hands them out.
+
+    What a worker says decides where its trial goes::
+
+        Prepared, ok ─▶ admitted: to be checked or measured, or to wait for the trial with the same code
+        Checked, ok  ─▶ to be measured
+        Measured     ─▶ finished; so are those that failed, and those whose code was measured before
+        Death        ─▶ finished, where the worker had one; the slot is empty, for another worker
 
     ``hear``: the listener of the executor that is asked at each report; ``goal``: the metric that is judged.
     """
@@ -79,12 +80,16 @@ class Settling:
         self._pass_on(slot)
         if isinstance(came, Death):
             self._bury(slot, came)
-        elif isinstance(came, Prepared):
-            self._prepared(slot, came)
-        elif isinstance(came, Checked):
-            self._checked(slot, came)
-        elif isinstance(came, Measured):
-            self._finish(*self._answered(slot, came))
+        elif isinstance(came, Answer):
+            flight, outcome = self._landed(slot, came)
+            if outcome.status is not Status.OK or isinstance(came, Measured):
+                self._finish(flight, outcome)
+            elif isinstance(came, Prepared):
+                flight.preparation, flight.prepared = outcome, came.prepared
+                self._admit(flight)
+            else:
+                flight.check = outcome
+                self._waiting.to_measure.append(flight)
 
     def _pass_on(self, slot: Slot[Flight]) -> None:
         """Pass on what the trial has reported, and answer where it waits."""
@@ -97,76 +102,59 @@ class Settling:
             if reported.waits:
                 worker.answer(Decided(why))
 
-    def _answered(self, slot: Slot[Flight], answer: Answer) -> tuple[Flight, Outcome]:
-        """The flight that a worker has done its part of, and how that ended."""
-        outcome = _whole(slot, answer.outcome, answer.leftovers, self._crew.facts_of(slot))
-        flight = self._landed(slot)
-        if _must_end(slot, outcome, answer.leftovers, self._goal):
+    def _landed(self, slot: Slot[Flight], answer: Answer) -> tuple[Flight, Outcome]:
+        """The flight that a worker has done its part of, and how that ended; some workers end with it."""
+        outcome = _whole(slot, answer, self._crew.facts_of(slot))
+        flight = self._taken_from(slot)
+        if _must_end(slot, answer, self._goal):
             slot.stop()
         return flight, outcome
 
-    def _prepared(self, slot: Slot[Flight], answer: Prepared) -> None:
-        flight, outcome = self._answered(slot, answer)
-        if outcome.status is not Status.OK:
-            self._finish(flight, outcome)
-            return
-        flight.preparation, flight.prepared = outcome, answer.prepared
-        self._admit(flight, outcome)
-
-    def _admit(self, flight: Flight, preparation: Outcome) -> None:
-        """Let a prepared trial wait for its turn; or end, where its code was measured already."""
-        known = self._waiting.admit(flight, preparation, self._crew.ready.checks_ahead)
-        if known is not None:
-            self._end(flight, known)
-
-    def _checked(self, slot: Slot[Flight], answer: Checked) -> None:
-        flight, outcome = self._answered(slot, answer)
-        if outcome.status is not Status.OK:
-            self._finish(flight, outcome)
-            return
-        flight.check = outcome
-        self._waiting.to_measure.append(flight)
+    def _taken_from(self, slot: Slot[Flight]) -> Flight:
+        """The flight out of the slot, with a note of when and where the slot's worker had it."""
+        flight = slot.take()
+        flight.note(slot.post.role, slot.began, time.time(), self._crew.number_of(slot))
+        return flight
 
     def _bury(self, slot: Slot[Flight], death: Death) -> None:
         name, was_ready = slot.name, slot.worker is not None and slot.worker.ready is not None
         slot.stop()
         if slot.job is not None:
-            self._finish(self._landed(slot), replace(outcome_of(death, slot.role), worker=name))
+            self._finish(self._taken_from(slot), replace(outcome_of(death, slot.post.role), worker=name))
         elif not was_ready:
             slot.failed_starts += 1
             if slot.failed_starts == MOST_FAILED_STARTS:
                 raise AutotuneError(start_failure(death))
         # Else it died between two trials, and the next one gets another.
 
-    def _finish(self, flight: Flight, outcome: Outcome) -> None:
-        self._end(flight, flight.whole(outcome))
-        if flight.same_code is not None:
-            for other in flight.same_code.ended(flight.ticket.seed, flight.whole(outcome)):
-                assert other.preparation is not None
-                self._admit(other, other.preparation)
+    def _admit(self, flight: Flight) -> None:
+        """Let a prepared trial wait for its turn; or end, where its code was measured already."""
+        known = self._waiting.admit(flight, self._crew.ready.checks_ahead)
+        if known is not None:
+            self._report(flight, known)
 
-    def _end(self, flight: Flight, outcome: Outcome) -> None:
+    def _finish(self, flight: Flight, outcome: Outcome) -> None:
+        """End a trial; those that waited for it, since they have the same code, are admitted again."""
+        whole = flight.whole(outcome)
+        self._report(flight, whole)
+        if flight.same_code is not None:
+            for other in flight.same_code.ended(flight.ticket.seed, whole):
+                self._admit(other)
+
+    def _report(self, flight: Flight, outcome: Outcome) -> None:
         self._events.append(Finished(flight.ticket.trial_id, flight.with_timeline(outcome)))
 
-    def _landed(self, slot: Slot[Flight]) -> Flight:
-        """Take the flight out of the slot, and note in it when and where the slot's worker had it."""
-        flight = slot.take()
-        flight.note(slot.role, slot.began, time.time(), self._crew.number_of(slot))
-        return flight
 
-
-def _whole(
-    slot: Slot[Flight], outcome: Outcome, leftovers: str, where: Mapping[str, object] | None
-) -> Outcome:
+def _whole(slot: Slot[Flight], answer: Answer, where: Mapping[str, object] | None) -> Outcome:
     """The outcome with what only this side knows: output, cores, a child killed for memory.
 
     ``where``: facts of the lane that it was measured in.
     """
-    facts = dict(outcome.facts)
-    if leftovers:
-        facts["leftovers"] = leftovers
-    if slot.cores:
-        facts["cores"] = list(slot.cores)
+    outcome, facts = answer.outcome, dict(answer.outcome.facts)
+    if answer.leftovers:
+        facts["leftovers"] = answer.leftovers
+    if slot.post.cores:
+        facts["cores"] = list(slot.post.cores)
     if slot.ready_threads is not None:
         facts |= slot.ready_threads.facts
     facts |= where or {}
@@ -179,7 +167,7 @@ def _whole(
     return replace(outcome, facts=facts, stderr=stderr, worker=slot.name)
 
 
-def _must_end(slot: Slot[Flight], outcome: Outcome, leftovers: str, goal: str) -> bool:
+def _must_end(slot: Slot[Flight], answer: Answer, goal: str) -> bool:
     """Whether the worker that has answered so is not to be given another trial."""
     killed = slot.worker is not None and slot.worker.memory_kills() > 0
-    return bool(leftovers) or killed or slot.ends_when_idle or may_be_spoilt(outcome, goal)
+    return bool(answer.leftovers) or killed or slot.ends_when_idle or may_be_spoilt(answer.outcome, goal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -13,15 +13,26 @@ from autotune.errors import AutotuneError
 from autotune.measure.cores.oversubscription import ReadyThreads
 from autotune.measure.cores.pinning import Cores
 from autotune.measure.workers.limits import make_cap
-from autotune.measure.workers.messages import Answer, Ready, Request, Setup, StoodBy
+from autotune.measure.workers.messages import Ready, Request, Setup
 from autotune.measure.workers.postmortem import Death, start_failure
-from autotune.measure.workers.process import Worker
+from autotune.measure.workers.process import Said, Worker
 from autotune.space.spec import CommandObjective
 
 Job = TypeVar("Job")
 
 PREPARE, MEASURE, FINALE = "prepare", "measure", "finale"
 """What a worker is for. The first two are also the phase in which a trial begins there."""
+
+
+@dataclass(frozen=True)
+class Post:
+    """What a worker is for, and where it works."""
+
+    role: str
+    cores: tuple[int, ...]
+    """Hardware threads that it is pinned to; empty: not pinned."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that are added to those of this process."""
 
 
 class WorkerFactory:
@@ -32,27 +43,23 @@ class WorkerFactory:
         self._cores = cores
         self._scratch = [setup.context.cache]
 
-    def start(
-        self,
-        cores: tuple[int, ...],
-        role: str,
-        environment: Mapping[str, str] | None = None,
-        *,
-        stands_by: bool = False,
-        hash_seed: int = 0,
-    ) -> Worker:
-        """A worker that begins to start, pinned to ``cores``; its guardian stays off the measuring ones.
+    def start(self, post: Post, *, stands_by: bool = False, hash_seed: int = 0) -> Worker:
+        """A worker that begins to start; its guardian stays off the cores that are measured on.
 
         ``stands_by``: and its objective may make itself ready before the first request.
         """
         memory = self._setup.settings.memory
-        cap = None if memory is None else make_cap(memory, role)
-        repeats = role == MEASURE
+        cap = None if memory is None else make_cap(memory, post.role)
         setup = replace(
-            self._setup, cores=cores, cap=cap, repeats=repeats, stands_by=stands_by, hash_seed=hash_seed
+            self._setup,
+            cores=post.cores,
+            cap=cap,
+            repeats=post.role == MEASURE,
+            stands_by=stands_by,
+            hash_seed=hash_seed,
         )
         try:
-            return Worker(setup, environment, guardian_cores=self._cores.preparing)
+            return Worker(setup, post.environment, guardian_cores=self._cores.preparing)
         except BaseException:
             if cap is not None:
                 cap.remove()  # no guardian will
@@ -79,20 +86,17 @@ class WorkerFactory:
 
 
 class Slot(Generic[Job]):
-    """One worker after another, and the job that it is at."""
+    """One worker after another, and the job that it is at.
 
-    def __init__(
-        self,
-        factory: WorkerFactory,
-        cores: tuple[int, ...],
-        role: str,
-        environment: Mapping[str, str] | None = None,
-        *,
-        stands_by: bool = False,
-    ) -> None:
-        self.cores = cores
-        self.environment = environment
-        self.role = role
+    Its life::
+
+        empty ──fill──▶ starting ──attend: Ready──▶ free ──give──▶ at a job ──attend: answer; take──▶ free
+          ▲                │                         │                │
+          └────────────────┴──────────stop───────────┴────────────────┘  the job stays until it is taken
+    """
+
+    def __init__(self, factory: WorkerFactory, post: Post, *, stands_by: bool = False) -> None:
+        self.post = post
         self.stands_by = stands_by
         """Whether workers stand by before their first job; no longer so once one has died of it."""
         self.worker: Worker | None = None
@@ -128,9 +132,7 @@ class Slot(Generic[Job]):
         """Begin to start a worker where there is none."""
         if self.worker is None:
             self.ends_when_idle = False
-            self.worker = self._factory.start(
-                self.cores, self.role, self.environment, stands_by=self.stands_by
-            )
+            self.worker = self._factory.start(self.post, stands_by=self.stands_by)
 
     @property
     def free(self) -> bool:
@@ -140,11 +142,12 @@ class Slot(Generic[Job]):
     def give(self, job: Job, request: Request, seconds: float) -> None:
         assert self.worker is not None and self.job is None
         self.job, self.began = job, time.time()
-        more = self.role == MEASURE and self.cores and self._factory.has_others(self.cores)
-        self.ready_threads = ReadyThreads(self.cores, self._factory.own_generations) if more else None
+        cores, measures = self.post.cores, self.post.role == MEASURE
+        kept_apart = measures and cores and self._factory.has_others(cores)
+        self.ready_threads = ReadyThreads(cores, self._factory.own_generations) if kept_apart else None
         self.worker.ask(request, seconds)
 
-    def attend(self) -> Answer | Ready | StoodBy | Death | None:
+    def attend(self) -> Said | Death | None:
         if self.worker is None:
             return None
         came = self.worker.attend()

@@ -37,11 +37,13 @@ class Waiting:
         """Which code was measured before."""
         self._same_code = SameCode(known)
 
-    def admit(self, flight: Flight, preparation: Outcome, checks_ahead: bool) -> Outcome | None:
+    def admit(self, flight: Flight, checks_ahead: bool) -> Outcome | None:
         """Let a prepared trial wait to be checked or measured, or for the one that has the same code.
 
         Its outcome, where its code was measured already.
         """
+        preparation = flight.preparation
+        assert preparation is not None
         if flight.ticket.curve is None:
             flight.same_code = self._same_code
             if known := self._same_code.known(preparation):

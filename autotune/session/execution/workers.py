@@ -167,7 +167,7 @@ class WorkerExecutor(Executor):
             return best  # others may be as good in another way, or further on their way
         for outcome in self._settling.ended:
             found = outcome.metrics.get(goal.name) if outcome.status is Status.OK else None
-            if found and (best is None or better(goal.goal or "minimize", found.value, best.value)):
+            if found and (best is None or better(goal.direction, found.value, best.value)):
                 best = found
         return best
 

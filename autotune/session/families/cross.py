@@ -19,7 +19,6 @@ from autotune.session.finale.rounds import ReadingSeconds
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration, plain
-from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord, VerdictRecord
 from autotune.store.store import Store
 
@@ -92,9 +91,10 @@ def columns_of(verdict: VerdictRecord) -> dict[str, dict[str, Any]]:
 
 
 def measure_across(
-    spec: StudySpec, executor: Executor, ledger: Ledger, progress: Progress, wanted: Sequence[Candidate]
+    executor: Executor, ledger: Ledger, progress: Progress, wanted: Sequence[Candidate]
 ) -> None:
-    """Measure the default and ``wanted`` for the workload of ``spec``, and store what came of it."""
+    """Measure the default and ``wanted`` for the workload of the ledger, and store what came of it."""
+    spec = ledger.spec
     contenders: list[Contender] = []
     default = spec.space.feasible_default()
     if default is not None:
@@ -108,5 +108,5 @@ def measure_across(
         "reason": "measured across workloads",
         ACROSS: [one.to_document(allowed=one in allowed) for one in wanted],
     }
-    seconds = ReadingSeconds.of(spec, succeeded(spec, ledger))
-    remeasure(spec, executor, ledger, progress, contenders, seconds, said)
+    seconds = ReadingSeconds.of(spec, succeeded(ledger))
+    remeasure(executor, ledger, progress, contenders, seconds, said)

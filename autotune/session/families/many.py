@@ -216,9 +216,9 @@ class ManySession:
         if not works or not member.spec.measure.finalists or stands:
             return
 
-        def finale(spec: StudySpec, executor: Executor, ledger: Ledger, progress: Progress) -> None:
+        def finale(executor: Executor, ledger: Ledger, progress: Progress) -> None:
             if ledger.best is not None:
-                defend(spec, executor, ledger, progress, "the search of all workloads ended", of_several=True)
+                defend(executor, ledger, progress, "the search of all workloads ended", of_several=True)
 
         self._measure(member, finale, "the finalists")
 
@@ -234,7 +234,7 @@ class ManySession:
         return space_of(self.store, verdict) == member.spec.space.hash
 
     def _measure(
-        self, member: Member, finale: Callable[[StudySpec, Executor, Ledger, Progress], None], who: str
+        self, member: Member, finale: Callable[[Executor, Ledger, Progress], None], who: str
     ) -> None:
         """Run ``finale`` of ``who`` for one workload. Nothing is proposed, so no source needs to be found."""
         spec = member.spec
@@ -252,7 +252,7 @@ class ManySession:
             )
             reason = INTERRUPTED
             try:
-                finale(spec, executor, ledger, progress)
+                finale(executor, ledger, progress)
                 reason = "measured again"
             finally:
                 ledger.close(reason)

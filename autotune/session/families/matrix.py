@@ -69,7 +69,7 @@ class Matrix:
         if (values <= 0).any():
             row, column = map(int, np.argwhere(values <= 0)[0])
             raise InputError(self._no_ratio(row, column))
-        return np.log(values) * (1.0 if self.metric.goal == "minimize" else -1.0)
+        return np.log(values) * self.metric.sign
 
     def _no_ratio(self, row: int, column: int) -> Problem:
         name, value = self.metric.name, self.cells[row][column].value

@@ -52,4 +52,4 @@ class Follower:
             return math.inf
         value = result.metrics[goal.name].value
         # A metric that may be 0 or less has no logarithm: there every gain counts as the hope alone.
-        return (1.0 if goal.goal == "minimize" else -1.0) * math.log(value) if value > 0 else 0.0
+        return goal.sign * math.log(value) if value > 0 else 0.0

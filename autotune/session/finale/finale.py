@@ -35,7 +35,6 @@ IN_ONE_PROCESS = "each was read in one process: what differs from process to pro
 
 
 def defend(
-    spec: StudySpec,
     executor: Executor,
     ledger: Ledger,
     progress: Progress,
@@ -52,8 +51,9 @@ def defend(
     afterwards. There a default that nobody challenges is measured too, since it has its place in their table;
     and a win is not confirmed in fresh processes, since it will be then. ``confirms``: whether another is.
     """
-    seconds = ReadingSeconds.of(spec, succeeded(spec, ledger))
-    asked = _with_guests(_contenders(spec, executor, ledger), guests)
+    spec = ledger.spec
+    seconds = ReadingSeconds.of(spec, succeeded(ledger))
+    asked = _with_guests(_contenders(executor, ledger), guests)
     if not of_several and all(contender.label == DEFAULT for contender in asked):
         return
     rounds = Rounds.of(spec, ledger.spent.seconds)
@@ -66,7 +66,7 @@ def defend(
         )
     said = {"reason": reason}
     confirms = confirms and not of_several
-    remeasure(spec, executor, ledger, progress, contenders, seconds, said, confirms=confirms)
+    remeasure(executor, ledger, progress, contenders, seconds, said, confirms=confirms)
 
 
 def affordable(contenders: Sequence[Contender], rounds: Rounds, seconds: ReadingSeconds) -> list[Contender]:
@@ -85,7 +85,6 @@ def _round(contenders: Sequence[Contender], seconds: ReadingSeconds) -> float:
 
 
 def remeasure(
-    spec: StudySpec,
     executor: Executor,
     ledger: Ledger,
     progress: Progress,
@@ -99,7 +98,7 @@ def remeasure(
 
     Stores the readings, and the verdict with what is ``said`` beside it.
     """
-    study, knew = ledger.study, len(ledger.strategy.told)
+    spec, study, knew = ledger.spec, ledger.study, len(ledger.strategy.told)
     place = Place(study.record.id, ledger.session_id, study.segment.id)
     once = _round(contenders, seconds)
     limits = Rounds.of(spec, ledger.spent.seconds).among(len(contenders), once)
@@ -173,32 +172,32 @@ def _drift(ledger: Ledger, contenders: Sequence[Contender], outcomes: Mapping[st
     return drift(searched, {own: o.metrics[goal].value for own, o in asked.items() if goal in o.metrics})
 
 
-def succeeded(spec: StudySpec, ledger: Ledger) -> list[TrialRecord]:
+def succeeded(ledger: Ledger) -> list[TrialRecord]:
     """The search trials in this space that have a value, the best as read first."""
-    sign = 1 if ledger.metric.goal == "minimize" else -1
     trials = ledger.store.trials(ledger.study.record.id, purpose="search", status=Status.OK)
-    usable = [t for t in trials if ledger.metric.name in t.metrics and t.configuration in spec.space]
-    return sorted(usable, key=lambda t: (sign * t.metrics[ledger.metric.name].value, t.number))
+    usable = [t for t in trials if ledger.metric.name in t.metrics and t.configuration in ledger.spec.space]
+    return sorted(usable, key=lambda t: (ledger.metric.sign * t.metrics[ledger.metric.name].value, t.number))
 
 
-def best_trials(spec: StudySpec, ledger: Ledger) -> list[TrialRecord]:
+def best_trials(ledger: Ledger) -> list[TrialRecord]:
     """The trials of a search, those first that are to be finalists.
 
     The default is none of them, and of those with the same code one.
     """
-    trials = succeeded(spec, ledger)
-    default = spec.space.feasible_default()
+    trials = succeeded(ledger)
+    default = ledger.spec.space.feasible_default()
     taken = {default.hash} if default is not None else set()
     others = in_turn([t for t in trials if t.hash not in taken], ledger.expected())
     return _without_same_code(others, [t for t in trials if t.hash in taken])
 
 
-def _contenders(spec: StudySpec, executor: Executor, ledger: Ledger) -> list[Contender]:
+def _contenders(executor: Executor, ledger: Ledger) -> list[Contender]:
     """The default first, then the best trials, then the baselines that run here."""
+    spec = ledger.spec
     default = spec.space.feasible_default()
     finalists = [
         Contender(f"trial {t.number}", t.configuration, finalist=True)
-        for t in best_trials(spec, ledger)[: spec.measure.finalists]
+        for t in best_trials(ledger)[: spec.measure.finalists]
     ]
     baselines = [Contender(b.name, b) for b in executor.baselines()]
     return [*([Contender(DEFAULT, default)] if default is not None else []), *finalists, *baselines]

@@ -71,15 +71,8 @@ def read_in_rounds(
     again_until = deadline if spec.search.early_stopping is None else began  # trainings are not run again
     rounds = begun = min((contender.rounds for contender in contenders), default=0)
     most, least = _most_rounds(contenders, limits.most), limits.least
-    while rounds < most and not (rounds >= least and _known(spec, contenders)):
-        if rounds == FEWEST_RUNS and _without_noise(spec, contenders):
-            break
+    while rounds < most and not _are_enough(spec, contenders, rounds, least, late=monotonic() > deadline):
         standing = [c for c in contenders if c.failure is None]
-        late = monotonic() > deadline
-        if not standing or (late and rounds >= least):
-            break
-        if late and rounds >= FEWEST_RUNS and _known(spec, contenders, ROUGHLY):
-            break
         for index in rng.permutation(len(standing)):
             if standing[index].rounds == rounds:
                 _read(standing[index], rounds, first_seed + rounds, until=again_until)
@@ -89,6 +82,19 @@ def read_in_rounds(
             # Fresh inputs and warming up, which a trial does once, take longer than its readings on a GPU.
             least = min(least, limits.among(len(standing), monotonic() - began).least)
     return rounds
+
+
+def _are_enough(
+    spec: StudySpec, contenders: Sequence[Contender], rounds: int, least: int, *, late: bool
+) -> bool:
+    """Whether so many rounds tell what is to be told, or as much of it as there is time for."""
+    if all(contender.failure is not None for contender in contenders):
+        return True
+    if rounds >= least and (late or _known(spec, contenders)):
+        return True
+    if rounds == FEWEST_RUNS and _without_noise(spec, contenders):
+        return True
+    return late and rounds >= FEWEST_RUNS and _known(spec, contenders, ROUGHLY)
 
 
 def _most_rounds(contenders: Sequence[Contender], most: int) -> int:

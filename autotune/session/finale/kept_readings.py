@@ -12,7 +12,7 @@ from autotune.measure.outcome import Outcome
 from autotune.session.finale.contender import Contender
 from autotune.space.configuration import Configuration
 from autotune.status import Status
-from autotune.store.records import NewTrial, Purpose
+from autotune.store.records import NewTrial, Purpose, TrialRecord
 from autotune.store.store import Store
 
 EVERY_SECONDS = 1.0
@@ -31,26 +31,13 @@ class Place:
 def take_up(store: Store, place: Place, contenders: Sequence[Contender]) -> int:
     """Give ``contenders`` what was read of them in a finale that was cut short; how many readings there are.
 
-    Only where that was the last one, of just these contenders, and of the same source and environment; and of
-    the rounds that all were read in, with the one that was begun.
+    Of the rounds that all were read in, with the one that was begun. What a process that was lost had begun
+    to read is of no round. Runs of fresh processes belong to a winner that is to be found first: they are
+    made anew.
     """
-    purposes: tuple[Purpose, ...] = ("default", "final", "baseline")
-    lost = [t for p in purposes for t in store.trials(place.study, purpose=p, status=Status.LOST)]
-    sessions = {session.id: session.environment_hash for session in store.sessions(place.study)}
-    last = max((trial.session_id for trial in lost), default=0)
-    verdicts = store.verdicts(place.study)
-    if (
-        not last
-        or (verdicts and verdicts[-1].session_id >= last)
-        or sessions[last] != sessions[place.session]
-    ):
+    cut = _cut_short(store, place, contenders)
+    if not cut:
         return 0
-    cut = {str(t.reason["label"]): t for t in lost if t.session_id == last and t.segment_id == place.segment}
-    asked = {contender.label: contender.configuration or Configuration({}) for contender in contenders}
-    if {label: trial.configuration for label, trial in cut.items()} != asked:
-        return 0
-    # What a process that was lost had begun to read is of no round. Runs of fresh processes belong to a
-    # winner that is to be found first: they are made anew.
     read = {
         label: [r for r in store.readings(trial.id) if "round" in r.context and "process" not in r.context]
         for label, trial in cut.items()
@@ -63,6 +50,28 @@ def take_up(store: Store, place: Place, contenders: Sequence[Contender]) -> int:
                 context = {**reading.context, "kept_of": cut[contender.label].number}
                 contender.readings.append(replace(reading, discarded=counted, context=context))
     return sum(len(contender.readings) for contender in contenders)
+
+
+def _cut_short(store: Store, place: Place, contenders: Sequence[Contender]) -> dict[str, TrialRecord]:
+    """The trials of the last finale, by their labels, where it was cut short.
+
+    Nothing where it was not of just these contenders, or not of the same source and environment.
+    """
+    purposes: tuple[Purpose, ...] = ("default", "final", "baseline")
+    lost = [t for p in purposes for t in store.trials(place.study, purpose=p, status=Status.LOST)]
+    if not lost:
+        return {}
+    last = max(trial.session_id for trial in lost)
+    verdicts = store.verdicts(place.study)
+    if verdicts and verdicts[-1].session_id >= last:
+        return {}
+    environments = {session.id: session.environment_hash for session in store.sessions(place.study)}
+    if environments[last] != environments[place.session]:
+        return {}
+    cut = {str(t.reason["label"]): t for t in lost if t.session_id == last and t.segment_id == place.segment}
+    asked = {contender.label: contender.configuration or Configuration({}) for contender in contenders}
+    same = {label: trial.configuration for label, trial in cut.items()} == asked
+    return cut if same else {}
 
 
 class KeptReadings:

@@ -47,11 +47,11 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
     in some recordings: ``read_once`` says so.
     """
     first, *others = spec.goals
-    goal = first.goal or "minimize"
+    goal = first.direction
     confidence = spec.measure.confidence
     within = spec.measure.precision / 2  # what the finale reads each contender to
     default = next((s for s in standings if s.is_default), None)
-    finalists = [s for s in standings if s.configuration is not None and not s.is_default]
+    finalists = _finalists(standings)
     try:
         judgement = winner(
             default.contestant(others) if default else None,
@@ -87,6 +87,28 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class _FreshRuns:
+    """What was read of some contenders in runs of fresh processes, beside what the finale read of all."""
+
+    spec: StudySpec
+    runs: Sequence[Mapping[str, tuple[float, ...]]]
+    among: int
+    """How many finalists the winner was picked from; that widens what the finale's own readings say."""
+
+    def in_all(self, standing: Standing) -> bool:
+        """Whether it was read in each of the runs."""
+        return all(standing.label in run for run in self.runs)
+
+    def gain(self, reference: Standing, other: Standing) -> Ratio | Gain:
+        """How much better ``other`` is: as the runs say, or the finale where they have not read both."""
+        goal, confidence = self.spec.goals[0].direction, self.spec.measure.confidence
+        if not self.in_all(reference):
+            return speedup(reference.values, other.values, confidence, goal=goal, among=self.among)
+        one, two = ([run[who.label] for run in self.runs] for who in (reference, other))
+        return over_runs(one, two, confidence, goal=goal)
+
+
 def after_fresh_runs(
     spec: StudySpec,
     verdict: Mapping[str, Any],
@@ -97,34 +119,28 @@ def after_fresh_runs(
 
     ``runs``: what was read in each, by label: of the winner, of the default, and of a baseline perhaps.
     """
-    goal, confidence = spec.goals[0].goal or "minimize", spec.measure.confidence
     default = next(s for s in standings if s.is_default)
     won = next(s for s in standings if s.label == verdict["label"])
-    among = max(sum(s.configuration is not None and not s.is_default for s in standings), 1)
-
-    def over(reference: Standing, other: Standing) -> Ratio | Gain:
-        if _in_all(runs, reference):
-            one, two = ([run[who.label] for run in runs] for who in (reference, other))
-            return over_runs(one, two, confidence, goal=goal)
-        return speedup(reference.values, other.values, confidence, goal=goal, among=among)
-
-    found = over(default, won)
-    of = "speedup" if isinstance(found, Ratio) else "gain"
-    holds = found.low > (1.0 if of == "speedup" else 0.0)
-    against = {s.label: over(s, won if holds else default) for s in standings if _has_ratios(s, won)}
+    fresh = _FreshRuns(spec, runs, max(len(_finalists(standings)), 1))
+    found = fresh.gain(default, won)
+    is_ratio = isinstance(found, Ratio)
+    holds = found.low > (1.0 if is_ratio else 0.0)
+    baselines = [s for s in standings if _has_ratios(s, won)]
+    against = {s.label: fresh.gain(s, won if holds else default) for s in baselines}
     before = verdict["speedup"] or verdict["gain"]
     said = {
         **verdict,
         "processes": len(runs),
         "in_one_process": before,
-        "strongest": next((s.label for s in standings if _has_ratios(s, won) and _in_all(runs, s)), ""),
-        "baselines": [_against(name, ratio) for name, ratio in against.items() if isinstance(ratio, Ratio)],
+        "strongest": next((s.label for s in baselines if fresh.in_all(s)), ""),
+        "baselines": [_against(label, ratio) for label, ratio in against.items() if isinstance(ratio, Ratio)],
     }
+    gain = _against("the default", found)
     if holds:
-        said |= {"speedup": None, "gain": None, "metrics": _metrics(won)}
-        return said | {of: _against("the default", found)}
-    why = f"{won.label} was {_said(before)} in its first process, and {_said(_against('', found))}"
-    return default_stays(said, standings, f"{why} in {len(runs)} others")
+        own = {"speedup": gain, "gain": None} if is_ratio else {"speedup": None, "gain": gain}
+        return {**said, **own, "metrics": _metrics(won)}
+    why = f"{won.label} was {_said(before)} in its first process, and {_said(gain)} in {len(runs)} others"
+    return default_stays(said, standings, why)
 
 
 def default_stays(verdict: Mapping[str, Any], standings: Sequence[Standing], why: str) -> dict[str, Any]:
@@ -144,9 +160,8 @@ def default_stays(verdict: Mapping[str, Any], standings: Sequence[Standing], why
     }
 
 
-def _in_all(runs: Sequence[Mapping[str, tuple[float, ...]]], standing: Standing) -> bool:
-    """Whether it was read in each of the runs."""
-    return all(standing.label in run for run in runs)
+def _finalists(standings: Sequence[Standing]) -> list[Standing]:
+    return [s for s in standings if s.configuration is not None and not s.is_default]
 
 
 def _has_ratios(baseline: Standing, won: Standing) -> bool:

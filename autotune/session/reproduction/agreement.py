@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from autotune.measure.outcome import Outcome, Reading
@@ -22,6 +22,7 @@ from autotune.session.reproduction.causes import State, busier, state_of
 from autotune.session.reproduction.paced import Past, SamePace, Series, at_same_pace, series_of
 from autotune.session.reproduction.replicates import (
     Interval,
+    Spread,
     apart,
     expected_spread,
     interval_of,
@@ -29,13 +30,16 @@ from autotune.session.reproduction.replicates import (
     widened,
 )
 from autotune.space.configuration import Configuration
-from autotune.space.spec import StudySpec, is_speed, ratio_title
+from autotune.space.spec import MetricSpec, StudySpec, is_speed, ratio_title
 from autotune.status import Status
 
 WINNER = "the recipe"
 
 Verdict = Literal["agrees", "differs", "cannot be told", "cannot be measured here"]
 UNMEASURABLE: Verdict = "cannot be measured here"
+
+Number = Literal["speedup", "metric"]
+"""What may decide: the ratio to the default, or the value of the first goal."""
 
 WEAK = 0.25
 """Where only a larger change than this part would be noticed, to find none says nothing."""
@@ -51,7 +55,7 @@ class Claim:
     speedup: Interval | None = None
     """Over the default; ``None`` where there was no default to compare with, or it is the default."""
     label: str = WINNER
-    by: Literal["speedup", "metric"] = "speedup"
+    by: Number = "speedup"
     """Which of the two decides, where both were said."""
     status: Status = Status.OK
     """How it ended; of a failure nothing else is said."""
@@ -124,53 +128,88 @@ class Verification:
 # -- comparing ------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Sides:
+    """The number that decides, as it was said then and as it is measured now."""
+
+    of: Number
+    then: Interval
+    now: Interval
+    same_pace: bool = False
+    """Whether both are as they would be at one pace of the machine."""
+
+    def noticeable(self, precision: float) -> float | None:
+        """The smallest change that would have been noticed, as a part of the value; ``None``: not known."""
+        return resolution(self.then, self.now, precision)
+
+    def widened(self, spread: Spread | None, confidence: float) -> Sides:
+        """Both at least as wide as runs of the same thing differ."""
+        if spread is None:
+            return self
+        reach = spread.reach(confidence)
+        then, now = (widened(side, reach, spread.logarithmic) for side in (self.then, self.now))
+        return replace(self, then=then, now=now)
+
+
 def compared(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> Verification:
-    """What the runs say of the claim."""
-    last = runs[-1].outcomes[claim.label]
-    goal = spec.goals[0]
-    said = f": {last.message.splitlines()[0]}" if last.message else ""
+    """What the runs say of the claim.
+
+    The number that decides is picked, made as wide as runs differ or brought to one pace of the machine, and
+    the two sides are held against each other. An answer that something speaks against is none.
+    """
+    goal, last = spec.goals[0], runs[-1].outcomes[claim.label]
     if claim.status.failed:
-        return _same_failure(claim.status, last.status, said, len(runs))
+        return _same_failure(claim.status, last, len(runs))
     if last.status is not Status.OK or goal.name not in last.metrics:
-        return Verification(UNMEASURABLE, f"it ends as {last.status} here{said}", runs=len(runs))
-    read = {label: _read(runs, label, goal.name) for label in (DEFAULT, claim.label)}
-    then, now = _then(claim), _now(spec, claim, runs)
-    paced = _at_same_pace(spec, claim, runs)
-    wide = _as_runs_differ(spec, claim, runs, then, now)
+        return Verification(UNMEASURABLE, f"it ends as {last.status} here{_message(last)}", runs=len(runs))
+    default, own = (_read(runs, label, goal.name) for label in (DEFAULT, claim.label))
     taken = tuple(r for run in runs for c in run.contenders if c.label == claim.label for r in c.readings)
-    verdict, why, noticeable = _judged(spec, claim, *wide, paced, state_of(taken))
-    if verdict == "agrees" and _gain_is_not_shown(claim, now):
-        verdict, why = "cannot be told", f"{why}, but no gain over the default is shown now"
+    then, now = _said(claim), _measured(spec, own, default)
+    sides, paced = decisive(then, now, claim.by), _at_same_pace(spec, claim, runs)
     if paced is not None:
+        sides = Sides("metric", paced.then, paced.now, same_pace=True)
         now["at_pace"] = paced.read
+    elif sides is not None:
+        sides = sides.widened(_spread(sides.of, claim, own, default), spec.measure.confidence)
+    verdict, why = _answer(spec, claim, sides, now, state_of(taken))
     return Verification(
         verdict,
         why,
         goal.name,
         goal.unit,
-        goal.goal or "minimize",
+        goal.direction,
         then,
         now,
-        noticeable=noticeable,
-        slower=None if paced is None else paced.slower,
+        noticeable=sides.noticeable(spec.measure.precision) if sides else None,
+        slower=paced.slower if paced else None,
         runs=len(runs),
         rounds=sum(run.rounds for run in runs),
-        readings={label: tuple(v for run in values for v in run) for label, values in read.items() if values},
+        readings={
+            label: tuple(value for run in read for value in run)
+            for label, read in ((DEFAULT, default), (claim.label, own))
+            if read
+        },
         taken=taken,
     )
 
 
-def _gain_is_not_shown(claim: Claim, now: Mapping[str, Interval]) -> bool:
-    """Whether a gain was said, and what is measured now may be none: runs differ too much to confirm it."""
-    if claim.by != "speedup" or claim.speedup is None or "speedup" not in now:
-        return False
-    return claim.speedup[1] > 1.0 >= now["speedup"][1]
-
-
-def _same_failure(then: Status, now: Status, said: str, runs: int) -> Verification:
+def _same_failure(then: Status, last: Outcome, runs: int) -> Verification:
+    now, said = last.status, _message(last)
     if now is then:
         return Verification("agrees", f"it ends as {now}, as it did{said}", runs=runs)
     return Verification("differs", f"it ended as {then}, and ends as {now} now{said}", runs=runs)
+
+
+def _message(outcome: Outcome) -> str:
+    return f": {outcome.message.splitlines()[0]}" if outcome.message else ""
+
+
+# -- what was said, and what is measured
+
+
+def _said(claim: Claim) -> dict[str, Interval]:
+    said = {"metric": claim.metric, "default": claim.default, "speedup": claim.speedup}
+    return {name: interval for name, interval in said.items() if interval is not None}
 
 
 def _read(runs: Sequence[Run], label: str, metric: str) -> list[list[float]]:
@@ -184,18 +223,15 @@ def _read(runs: Sequence[Run], label: str, metric: str) -> list[list[float]]:
     return found
 
 
-def _then(claim: Claim) -> dict[str, Interval]:
-    said = {"metric": claim.metric, "default": claim.default, "speedup": claim.speedup}
-    return {name: interval for name, interval in said.items() if interval is not None}
-
-
-def _now(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> dict[str, Interval]:
-    goal, confidence = spec.goals[0], spec.measure.confidence
-    own, default = (_read(runs, label, goal.name) for label in (claim.label, DEFAULT))
+def _measured(
+    spec: StudySpec, own: Sequence[Sequence[float]], default: Sequence[Sequence[float]]
+) -> dict[str, Interval]:
+    """The numbers that were said, as the readings of each run have them now."""
+    confidence = spec.measure.confidence
     now = {"metric": interval_of([v for run in own for v in run], confidence)}
     if default:
         now["default"] = interval_of([v for run in default for v in run], confidence)
-        ratio = _ratio(default, own, confidence, goal.goal or "minimize")
+        ratio = _ratio(default, own, confidence, spec.goals[0].direction)
         if ratio is not None:
             now["speedup"] = (ratio.estimate, ratio.low, ratio.high)
     return now
@@ -212,6 +248,30 @@ def _ratio(
         return speedup(default[0], own[0], confidence, goal=goal)
     except ValueError:
         return None
+
+
+# -- what is held against what
+
+
+def decisive(
+    then: Mapping[str, Interval], now: Mapping[str, Interval], by: Number = "speedup"
+) -> Sides | None:
+    """What decides: ``by``, or the other where that one is not known on both sides; ``None``: neither is."""
+    other: Number = "metric" if by == "speedup" else "speedup"
+    return next((Sides(of, then[of], now[of]) for of in (by, other) if of in then and of in now), None)
+
+
+def _spread(
+    of: Number, claim: Claim, own: Sequence[Sequence[float]], default: Sequence[Sequence[float]]
+) -> Spread | None:
+    """By how much runs of the same thing differ.
+
+    A replay counts as one more run, however many processes it had: they had one moment in common.
+    """
+    middles = [estimate(values).value for values in own]
+    if of == "metric":
+        return expected_spread(claim.replicates, middles)
+    return expected_spread((), [estimate(a).value / b for a, b in zip(default, middles, strict=True)])
 
 
 def _at_same_pace(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> SamePace | None:
@@ -232,95 +292,64 @@ def _series(runs: Sequence[Run], label: str, metric: str) -> list[Series]:
     return known if len(known) == len(found) else []
 
 
-def _as_runs_differ(
-    spec: StudySpec,
-    claim: Claim,
-    runs: Sequence[Run],
-    then: Mapping[str, Interval],
-    now: Mapping[str, Interval],
-) -> tuple[dict[str, Interval], dict[str, Interval]]:
-    """Both at least as wide as runs of the same thing differ.
-
-    A replay counts as one more run, however many processes it had: they had one moment in common.
-    """
-    goal, confidence = spec.goals[0], spec.measure.confidence
-    own, default = (_medians(_read(runs, label, goal.name)) for label in (claim.label, DEFAULT))
-    spreads = {"metric": expected_spread(claim.replicates, own)}
-    if "speedup" in now:
-        spreads["speedup"] = expected_spread((), [a / b for a, b in zip(default, own, strict=True)])
-    wide_then, wide_now = dict(then), dict(now)
-    for name, spread in spreads.items():
-        if spread is not None:
-            reach = spread.reach(confidence)
-            for intervals in (wide_then, wide_now):
-                if name in intervals:
-                    intervals[name] = widened(intervals[name], reach, spread.logarithmic)
-    return wide_then, wide_now
+# -- the answer, and what speaks against it
 
 
-def _judged(
-    spec: StudySpec,
-    claim: Claim,
-    then: Mapping[str, Interval],
-    now: Mapping[str, Interval],
-    paced: SamePace | None,
-    state: State,
-) -> tuple[Verdict, str, float | None]:
-    """The verdict, why, and the smallest change that would have been noticed.
-
-    A trial's value is held against another at the same pace of the machine, where that is known. ``state``:
-    what the machine did meanwhile.
-    """
-    goal, precision = spec.goals[0], spec.measure.precision
-    order = (claim.by, "metric" if claim.by == "speedup" else "speedup")
-    if paced is not None:
-        then, now = {"metric": paced.then}, {"metric": paced.now}
-    title = ratio_title(goal.goal, goal.unit)
-    verdict, why = judge_again(then, now, precision, goal.goal or "minimize", order, title)
-    if paced is not None:
-        why += ", at the same pace of the machine"
-    name = next((name for name in order if name in then and name in now), None)
-    noticeable = resolution(then[name], now[name], precision) if name else None
-    if verdict == "agrees" and noticeable is not None and noticeable > WEAK:
-        verdict, why = "cannot be told", "runs of the same thing differ too much here, or did then"
-    if verdict == "differs" and name and is_speed(goal.goal, goal.unit):
-        share, shows = busier(claim.state, state)
-        slower = name == "speedup" or (now[name][0] > then[name][0]) == (goal.goal == "minimize")
-        if share and slower and not apart(then[name], now[name], precision - math.log1p(-share)):
-            verdict, why = "cannot be told", f"{why}, but the machine was busier: {shows}"
-    return verdict, why, noticeable
-
-
-def _medians(runs: Sequence[Sequence[float]]) -> list[float]:
-    return [estimate(values).value for values in runs]
-
-
-def judge_again(
-    then: Mapping[str, Interval],
-    now: Mapping[str, Interval],
-    precision: float,
-    goal: str,
-    order: Sequence[str] = ("speedup", "metric"),
-    title: str = "speed-up",
+def _answer(
+    spec: StudySpec, claim: Claim, sides: Sides | None, now: Mapping[str, Interval], state: State
 ) -> tuple[Verdict, str]:
+    """The verdict and why. ``now``: all that is measured; ``state``: what the machine did meanwhile."""
+    if sides is None:
+        return "agrees", "nothing was said that could differ"
+    verdict, why = judge_again(sides, spec.measure.precision, spec.goals[0])
+    if verdict == "agrees":
+        doubt = _against_agreement(spec, claim, sides, now, why)
+    else:
+        doubt = _against_difference(spec, claim, sides, state, why)
+    return ("cannot be told", doubt) if doubt else (verdict, why)
+
+
+def judge_again(sides: Sides, precision: float, goal: MetricSpec) -> tuple[Verdict, str]:
     """Whether what was said and what is measured agree, and in what not. Pure.
 
-    ``precision``: the part by which two results may differ for whatever reason. ``order``: what decides; the
-    second only where the first is not known on both sides. ``title``: the name of the ratio
-    to the default.
+    ``precision``: the part by which two results may differ for whatever reason.
     """
-    name = next((name for name in order if name in then and name in now), None)
-    if name is None:
-        return "agrees", "nothing was said that could differ"
-    what = title if name == "speedup" else "measured value"
-    if not apart(then[name], now[name], precision):
-        return "agrees", f"the {what} is as it was"
-    more = now[name][0] > then[name][0]
-    better = more if name == "speedup" else more == (goal == "maximize")
-    word = "better" if better else "worse"
-    if name == "speedup" and now[name][1] <= 1.0:
+    ratio = sides.of == "speedup"
+    what = ratio_title(goal.goal, goal.unit) if ratio else "measured value"
+    pace = ", at the same pace of the machine" if sides.same_pace else ""
+    if not apart(sides.then, sides.now, precision):
+        return "agrees", f"the {what} is as it was{pace}"
+    if ratio and sides.now[1] <= 1.0:
         return "differs", "it is no better than the default any more"
-    return "differs", f"the {what} is {word} than it was"
+    more = sides.now[0] > sides.then[0]
+    better = more if ratio else more == (goal.direction == "maximize")
+    return "differs", f"the {what} is {'better' if better else 'worse'} than it was{pace}"
+
+
+def _against_agreement(
+    spec: StudySpec, claim: Claim, sides: Sides, now: Mapping[str, Interval], why: str
+) -> str:
+    """Why it cannot be told whether they agree: runs differ too much to say so. Empty where they do not."""
+    noticeable = sides.noticeable(spec.measure.precision)
+    if noticeable is not None and noticeable > WEAK:
+        return "runs of the same thing differ too much here, or did then"
+    a_gain_was_said = claim.by == "speedup" and claim.speedup is not None and claim.speedup[1] > 1.0
+    if a_gain_was_said and "speedup" in now and now["speedup"][1] <= 1.0:
+        return f"{why}, but no gain over the default is shown now"
+    return ""
+
+
+def _against_difference(spec: StudySpec, claim: Claim, sides: Sides, state: State, why: str) -> str:
+    """Why it cannot be told whether they differ: a busier machine may explain it. Empty where it does not."""
+    goal = spec.goals[0]
+    if not is_speed(goal.goal, goal.unit):
+        return ""
+    share, shows = busier(claim.state, state)
+    longer = (sides.now[0] > sides.then[0]) == (goal.goal == "minimize")
+    may_be = share > 0.0 and (sides.of == "speedup" or longer)
+    if may_be and not apart(sides.then, sides.now, spec.measure.precision - math.log1p(-share)):
+        return f"{why}, but the machine was busier: {shows}"
+    return ""
 
 
 def _document(interval: Interval) -> dict[str, float]:

@@ -7,6 +7,7 @@ import platform
 from collections.abc import Iterator, Sequence
 
 from autotune.measure.rules.statistics import estimate
+from autotune.provenance.document import part_of
 from autotune.provenance.host.processor import read_processor
 from autotune.provenance.host.system import System
 from autotune.provenance.software import read_packages
@@ -81,9 +82,9 @@ def _changed_software(environment: Document) -> Iterator[str]:
     for name in NUMERIC:
         if before.get(name) != now.get(name):
             yield f"{name} was {before.get(name, 'not there')} and is {now.get(name, 'not there')}"
-    python = (environment.get("python") or {}).get("version")
+    python = part_of(environment, "python").get("version")
     if python != platform.python_version():
         yield f"Python was {python} and is {platform.python_version()}"
-    processor = ((environment.get("machine") or {}).get("processor") or {}).get("name")
+    processor = part_of(environment, "machine", "processor").get("name")
     if processor != (here := read_processor(System()).name):
         yield f"the processor was {processor} and is {here}, whose linear algebra may round differently"

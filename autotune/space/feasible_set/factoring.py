@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,177 +41,202 @@ def factorise(knobs: Sequence[Knob], rules: Sequence[Rule], limit: int) -> list[
 
     ``rules`` and conditions speak of these knobs only.
     """
-    by_name = {knob.name: knob for knob in knobs}
-    conditions = [knob.when for knob in knobs if knob.when is not None]
     single = [k for k in knobs if k.when is None and [len(c.values) for c in k.cells] == [1]]
-    fixed = {knob.name: knob.cells[0].values[0] for knob in single}
-    read_by = {
-        rule: {cell for cell in cells_of(rule.tree, by_name) if cell[0] not in fixed}
-        for rule in (*rules, *conditions)
-    }
+    cells = _Cells.of(knobs, rules, fixed={knob.name: knob.cells[0].values[0] for knob in single})
     whole = {knob.name: knob.join([0]) for knob in single}  # ('i',), where the cell's value is 'i'
-    if not all(rule.holds(whole) for rule in rules if not read_by[rule]):
+    if not all(rule.holds(whole) for rule in rules if not cells.read_by[rule]):
         return [RowsFactor((), np.empty((0, 0), np.int64))]
-    ruled = [rule for rule in rules if read_by[rule]]
-    read = set().union(*read_by.values())
-    cells = _Cells(by_name, fixed, read, {name: number for number, name in enumerate(_cells(knobs))})
+    ruled = [rule for rule in rules if cells.read_by[rule]]
     factors = []
-    for group in _groups(knobs, [read_by[rule] for rule in ruled], read_by, read):
-        mine = [rule for rule in ruled if read_by[rule] <= group]
+    for group in _groups(_names(knobs), _ties(cells, ruled)):
+        mine = [rule for rule in ruled if cells.read_by[rule] <= group]
         factors.append(_tightest(cells, group, mine, limit))
     return sorted(factors, key=lambda factor: min(factor.cells))
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """What all groups share. ``fixed``: the cell's value for knobs that have only one, hence no variable."""
+    """What all groups share."""
 
     knobs: Mapping[str, Knob]
     fixed: Mapping[str, Value]
+    """The cell's value of each knob that has only one, hence no variable."""
+    read_by: Mapping[Rule, set[CellName]]
+    """The cells without a fixed value that each rule and condition mentions."""
     read: set[CellName]
-    """The cells that some rule mentions."""
+    """Those that any of them mentions."""
     numbers: Mapping[CellName, int]
 
-
-def _tightest(cells: _Cells, group: set[CellName], rules: Sequence[Rule], limit: int) -> Factor:
-    """The factor of a group, with digits for long cells where it cannot be counted without."""
-    factor = _Maker(cells, group, DIGITS_FROM).factor(rules, limit)
-    lengths = [len(cells.knobs[name].cells[place].values) for name, place in group & cells.read]
-    if factor.size is not None or not any(DIGITS_MAY_FROM < length <= DIGITS_FROM for length in lengths):
-        return factor
-    try:
-        finer = _Maker(cells, group, DIGITS_MAY_FROM).factor(rules, limit, within=WITHIN)
-    except TooWide:
-        return factor
-    return min(factor, finer, key=lambda one: (one.size is None, one.bounds[1]))
+    @classmethod
+    def of(cls, knobs: Sequence[Knob], rules: Sequence[Rule], fixed: Mapping[str, Value]) -> _Cells:
+        by_name = {knob.name: knob for knob in knobs}
+        conditions = [knob.when for knob in knobs if knob.when is not None]
+        read_by = {
+            rule: {cell for cell in cells_of(rule.tree, by_name) if cell[0] not in fixed}
+            for rule in (*rules, *conditions)
+        }
+        numbers = {name: number for number, name in enumerate(_names(knobs))}
+        return cls(by_name, fixed, read_by, set().union(*read_by.values()), numbers)
 
 
-def _cells(knobs: Iterable[Knob]) -> list[CellName]:
+def _names(knobs: Iterable[Knob]) -> list[CellName]:
     return [(knob.name, place) for knob in knobs for place in range(len(knob.cells))]
 
 
-def _groups(
-    knobs: Sequence[Knob],
-    tied: list[set[CellName]],
-    read_by: Mapping[Rule, set[CellName]],
-    read: set[CellName],
-) -> list[set[CellName]]:
-    """The cells in groups, so that each set in ``tied``, condition and 'all different' is within one."""
-    for knob in knobs:
-        own = set(_cells([knob]))
-        tied.append(own - read)
+# -- groups -----------------------------------------------------------------------------------------
+
+
+def _ties(cells: _Cells, rules: Sequence[Rule]) -> Iterator[set[CellName]]:
+    """The cells that belong together: by a rule, a condition, 'all different', or as none of them is read."""
+    yield from (cells.read_by[rule] for rule in rules)
+    for knob in cells.knobs.values():
+        own = set(_names([knob]))
+        yield own - cells.read
         if knob.distinct:
-            tied.append(own)
+            yield own
         if knob.when is not None:
-            tied.append(own | read_by[knob.when])
-    group_of = {cell: {cell} for cell in _cells(knobs)}
-    for cells in tied:
-        merged = set().union(*(group_of[cell] for cell in cells))
+            yield own | cells.read_by[knob.when]
+
+
+def _groups(names: Sequence[CellName], ties: Iterable[set[CellName]]) -> list[set[CellName]]:
+    """All cells in groups, as small as they can be with each tie inside one of them."""
+    group_of = {cell: {cell} for cell in names}
+    for tie in ties:
+        merged = set().union(*(group_of[cell] for cell in tie))
         for cell in merged:
             group_of[cell] = merged
     return list({id(group): group for group in group_of.values()}.values())
 
 
-@dataclass
-class _Maker:
-    """Makes the factor of one group of cells."""
+# -- the factor of a group --------------------------------------------------------------------------
 
-    cells: _Cells
-    group: set[CellName]
-    most: int
-    """Values of a cell beyond which it is split into digits."""
-    terms: Terms = field(default_factory=Terms)
-    parts: dict[str, list[Part]] = field(default_factory=dict)
-    of_cell: dict[CellName, Part] = field(default_factory=dict)
-    variables: int = 0
 
-    def factor(self, rules: Sequence[Rule], limit: int, within: float = math.inf) -> Factor:
-        mine = [
-            knob for name, knob in self.cells.knobs.items() if any(name == cell[0] for cell in self.group)
-        ]
-        for knob in mine:
-            self.parts[knob.name] = self._divide(knob)
-        parts = [part for parts in self.parts.values() for part in parts]
-        if not rules and len(parts) == 1 and not parts[0].optional and len(parts[0].variables) == 1:
-            return FreeFactor(parts[0])
-        lowered = [term for rule in rules for term in self._lowering.rule(rule)]
-        for knob in mine:
-            lowered += self._own_rules(knob)
-        weights = tuple(weight for part in parts for weight in part.weights)
-        values = tuple(
-            self.terms.variable(v, self.terms.columns[v]) if v in self.terms.columns else None
-            for v in range(self.variables)
-        )
-        lowered = [term for term in dict.fromkeys(lowered) if not certainly_true(term.span)]
-        if any(certainly_false(term.span) for term in lowered):
-            return RowsFactor(self._all_cells(parts), np.empty((0, len(self.group)), np.int64))
-        levels = tuple(level for part in parts for level in part.levels)
-        puzzle = Puzzle(self.terms, weights, values, tuple(lowered), levels)
-        return RuledFactor(parts, puzzle, build(puzzle, limit, within=within))
+def _tightest(cells: _Cells, group: set[CellName], rules: Sequence[Rule], limit: int) -> Factor:
+    """The factor of a group, with digits for long cells where it cannot be counted without."""
+    factor = _factor(cells, group, rules, DIGITS_FROM, limit)
+    lengths = [len(cells.knobs[name].cells[place].values) for name, place in group & cells.read]
+    if factor.size is not None or not any(DIGITS_MAY_FROM < length <= DIGITS_FROM for length in lengths):
+        return factor
+    try:
+        finer = _factor(cells, group, rules, DIGITS_MAY_FROM, limit, within=WITHIN)
+    except TooWide:
+        return factor
+    return min(factor, finer, key=lambda one: (one.size is None, one.bounds[1]))
 
-    def _all_cells(self, parts: Iterable[Part]) -> tuple[int, ...]:
-        return tuple(cell for part in parts for cell in part.cells)
 
-    def _divide(self, knob: Knob) -> list[Part]:
-        """The parts of a knob's cells in this group."""
-        mine = [cell for cell in _cells([knob]) if cell in self.group]
-        asked = [cell for cell in mine if cell in self.cells.read]
-        rest = [cell for cell in mine if cell not in self.cells.read]
-        optional = knob.when is not None
-        parts: list[Part] = []
-        for cell in asked:
-            values = knob.cells[cell[1]].values
-            part: Part = split(self.cells.numbers[cell], self.variables, values, optional, self.most)
-            if knob.distinct:
-                part = PositionPart(part.cells, part.variables[:1], optional, values)
-            self._add(parts, part, [cell])
-        if rest:
-            cells = tuple(self.cells.numbers[cell] for cell in rest)
-            sizes = tuple(len(knob.cells[place].values) for _, place in rest)
-            variable = (self.variables,)
-            if knob.distinct:
-                fixed = tuple(self.cells.numbers[cell] for cell in asked)
-                part = OrderPart(cells, variable, optional, sizes, fixed)
-            elif len(rest) == 1 and not optional:
-                part = CellPart(cells, variable, optional, knob.cells[rest[0][1]].values)
-            else:
-                part = RestPart(cells, variable, optional, sizes)
-            self._add(parts, part, rest)
-        return parts
+def _factor(
+    cells: _Cells,
+    group: set[CellName],
+    rules: Sequence[Rule],
+    most: int,
+    limit: int,
+    within: float = math.inf,
+) -> Factor:
+    """The factor of a group: its cells become parts, what ties these becomes terms, and these a diagram.
 
-    def _add(self, parts: list[Part], part: Part, cells: Iterable[CellName]) -> None:
-        parts.append(part)
-        self.variables += len(part.variables)
-        self.of_cell.update(dict.fromkeys(cells, part))
+    ``most``: values of a cell beyond which it is split into digits.
+    """
+    of_knob = _divided(cells, group, most)
+    parts = [part for own in of_knob.values() for part in own]
+    if not rules and len(parts) == 1 and not parts[0].optional and len(parts[0].variables) == 1:
+        return FreeFactor(parts[0])
+    stated = _Statements(cells, of_knob)
+    tying = stated.of_rules(rules) + [term for knob in of_knob for term in stated.of_knob(cells.knobs[knob])]
+    tying = [term for term in dict.fromkeys(tying) if not certainly_true(term.span)]
+    if any(certainly_false(term.span) for term in tying):
+        numbers = tuple(number for part in parts for number in part.cells)
+        return RowsFactor(numbers, np.empty((0, len(numbers)), np.int64))
+    weights = tuple(weight for part in parts for weight in part.weights)
+    levels = tuple(level for part in parts for level in part.levels)
+    puzzle = Puzzle(stated.terms, weights, stated.variables(len(weights)), tuple(tying), levels)
+    return RuledFactor(parts, puzzle, build(puzzle, limit, within=within))
 
-    @cached_property
-    def _lowering(self) -> Lowering:
-        return Lowering(self.cells.knobs, self._term, self.terms)
 
-    def _term(self, name: str, place: int) -> Term:
-        if name in self.cells.fixed:
-            return self.terms.literal(self.cells.fixed[name])
-        part = self.of_cell[name, place]
-        assert isinstance(part, (CellPart, DigitsPart))
-        return part.term(self.terms)
+def _divided(cells: _Cells, group: set[CellName], most: int) -> dict[str, list[Part]]:
+    """The parts of each knob in a group: one for each cell that is read, and one for all others of the knob.
 
-    def _own_rules(self, knob: Knob) -> list[Term]:
-        """That the knob exists when it should, that its digits name a value, that its items differ."""
-        terms, parts, found = self.terms, self.parts[knob.name], []
+    Their variables are numbered in this order.
+    """
+    divided: dict[str, list[Part]] = {}
+    variables = 0
+    for knob in cells.knobs.values():
+        mine = [cell for cell in _names([knob]) if cell in group]
+        read = [cell for cell in mine if cell in cells.read]
+        for cell in read:
+            part = _part_of(cells, knob, cell, variables, most)
+            divided.setdefault(knob.name, []).append(part)
+            variables += len(part.variables)
+        if len(mine) > len(read):
+            rest = [cell for cell in mine if cell not in cells.read]
+            divided.setdefault(knob.name, []).append(_part_of_rest(cells, knob, read, rest, variables))
+            variables += 1
+    return divided
+
+
+def _part_of(cells: _Cells, knob: Knob, cell: CellName, variable: int, most: int) -> CellPart | DigitsPart:
+    """That of a cell which is read, with variables from ``variable`` on."""
+    number, values, optional = cells.numbers[cell], knob.cells[cell[1]].values, knob.when is not None
+    if knob.distinct:
+        return PositionPart((number,), (variable,), optional, values)
+    return split(number, variable, values, optional, most)
+
+
+def _part_of_rest(
+    cells: _Cells, knob: Knob, read: Sequence[CellName], rest: Sequence[CellName], variable: int
+) -> Part:
+    """That of the cells of a knob that nothing reads, with the one ``variable``."""
+    numbers, optional = tuple(cells.numbers[cell] for cell in rest), knob.when is not None
+    values = [knob.cells[place].values for _, place in rest]
+    if len(rest) == 1 and not optional and not knob.distinct:
+        return CellPart(numbers, (variable,), optional, values[0])
+    sizes = tuple(map(len, values))
+    if knob.distinct:
+        fixed = tuple(cells.numbers[cell] for cell in read)
+        return OrderPart(numbers, (variable,), optional, sizes, fixed)
+    return RestPart(numbers, (variable,), optional, sizes)
+
+
+class _Statements:
+    """What ties the parts of a group, stated in terms."""
+
+    def __init__(self, cells: _Cells, parts: Mapping[str, Sequence[Part]]) -> None:
+        self.terms = Terms()
+        self._cells = cells
+        self._parts = parts
+        self._lowering = Lowering(cells.knobs, self._cell, self.terms)
+        self._part_of = {part.cells[0]: part for own in parts.values() for part in own}
+
+    def of_rules(self, rules: Iterable[Rule]) -> list[Term]:
+        return [term for rule in rules for term in self._lowering.rule(rule)]
+
+    def of_knob(self, knob: Knob) -> list[Term]:
+        """That its digits name a value, that its items differ, and that it exists when it should."""
+        terms, parts, found = self.terms, self._parts[knob.name], []
         for part in parts:
             if isinstance(part, DigitsPart):
                 found += part.limits(terms)
-        if knob.distinct:
-            bits = [part.bit(terms) for part in parts if isinstance(part, PositionPart)]
-            if len(bits) > 1:
-                clash = terms.make("!=", (terms.make("distinct", bits), terms.literal(-1)))
-                found.append(terms.make("holds", (clash,)))
+        bits = [part.bit(terms) for part in parts if isinstance(part, PositionPart)]
+        if len(bits) > 1:
+            clash = terms.make("!=", (terms.make("distinct", bits), terms.literal(-1)))
+            found.append(terms.make("holds", (clash,)))
         if knob.when is None:
             return found
         present = [term for part in parts for term in self._presence(part)]
         whens = self._lowering.rule(knob.when)
         active = whens[0] if len(whens) == 1 else terms.make("and", whens)
         return found + [terms.make("==", (active, here)) for here in present]
+
+    def variables(self, count: int) -> tuple[Term | None, ...]:
+        """The term of each variable that is spoken of."""
+        columns = self.terms.columns
+        return tuple(self.terms.variable(v, columns[v]) if v in columns else None for v in range(count))
+
+    def _cell(self, name: str, place: int) -> Term:
+        if name in self._cells.fixed:
+            return self.terms.literal(self._cells.fixed[name])
+        part = self._part_of[self._cells.numbers[name, place]]
+        assert isinstance(part, (CellPart, DigitsPart))
+        return part.term(self.terms)
 
     def _presence(self, part: Part) -> list[Term]:
         """For each variable of an optional part, whether it is present."""

@@ -425,6 +425,13 @@ def test_one_that_answers_without_being_asked_is_not_believed(start: Start) -> N
     assert isinstance(death, Death) and death.cause is Cause.SILENT
 
 
+def test_an_answer_before_the_first_request_is_not_believed(start: Start) -> None:
+    """The session had taken it for a worker that is ready."""
+    early = TALKATIVE.replace("    SEND(channel, message)\n", "") + "BlockingChannel.send = twice\n"
+    death = start(early).wait()
+    assert isinstance(death, Death) and death.cause is Cause.SILENT
+
+
 STANDING_BY = """
 import os, signal, subprocess
 import autotune

@@ -37,5 +37,5 @@ def test_the_cap_of_a_worker_that_was_not_born_is_removed(
     setup = Setup(spec.objective, Context({}, {}, tmp_path), spec.metrics, spec.measure)
     factory = slot.WorkerFactory(setup, Cores((0,), (0,), ""))
     with pytest.raises(OSError, match="no more processes"):
-        factory.start((0,), slot.MEASURE)
+        factory.start(slot.Post(slot.MEASURE, (0,)))
     assert cap.removed

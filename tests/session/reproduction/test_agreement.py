@@ -12,11 +12,20 @@ from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.rules.statistics import estimate
 from autotune.report.words.verdicts import say_intervals
 from autotune.session.finale.contender import DEFAULT, Contender
-from autotune.session.reproduction.agreement import Claim, Run, Verification, compared, judge_again
+from autotune.session.reproduction.agreement import (
+    Claim,
+    Run,
+    Sides,
+    Verification,
+    compared,
+    decisive,
+    judge_again,
+)
 from autotune.session.reproduction.causes import state_of
 from autotune.session.reproduction.paced import Past, series_of
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
+from autotune.space.spec import TIME, MetricSpec
 from autotune.status import Status
 
 
@@ -39,22 +48,35 @@ from autotune.status import Status
             "agrees",
             "measured value",
         ),
-        ({}, {"metric": (2, 1.9, 2.1)}, "agrees", "nothing was said"),
     ],
 )
 def test_what_is_said(then: Any, now: Any, verdict: str, why: str) -> None:
-    found = judge_again(then, now, 0.01, "minimize")
+    sides = decisive(then, now)
+    assert sides is not None
+    found = judge_again(sides, 0.01, TIME[0])
     assert found[0] == verdict and why in found[1]
 
 
+def test_what_is_not_known_on_both_sides_decides_nothing() -> None:
+    two, three = (2.0, 1.9, 2.1), (3.0, 2.9, 3.1)
+    assert decisive({}, {"metric": two}) is None
+    assert decisive({"metric": two}, {"speedup": three}) is None
+    both = {"metric": two, "speedup": three}
+    assert decisive(both, both) == Sides("speedup", three, three)
+    assert decisive(both, both, by="metric") == Sides("metric", two, two)
+    assert decisive(both, {"speedup": three}, by="metric") == Sides("speedup", three, three)
+
+
 def test_more_is_better_where_the_goal_is_to_maximise() -> None:
-    assert "better" in judge_again({"metric": (2, 1.9, 2.1)}, {"metric": (3, 2.9, 3.1)}, 0.01, "maximize")[1]
+    sides = Sides("metric", (2, 1.9, 2.1), (3, 2.9, 3.1))
+    assert "better" in judge_again(sides, 0.01, MetricSpec("accuracy", "maximize"))[1]
 
 
 def test_the_ratio_has_the_name_that_its_metric_gives_it() -> None:
-    sides = {"speedup": (2, 1.9, 2.1)}, {"speedup": (3.0, 2.9, 3.1)}
-    assert judge_again(*sides, 0.01, "maximize", title="gain")[1] == "the gain is better than it was"
-    result = Verification("differs", "", "accuracy", "", "maximize", *sides)
+    then, now = (2, 1.9, 2.1), (3.0, 2.9, 3.1)
+    said = judge_again(Sides("speedup", then, now), 0.01, MetricSpec("accuracy", "maximize"))
+    assert said == ("differs", "the gain is better than it was")
+    result = Verification("differs", "", "accuracy", "", "maximize", {"speedup": then}, {"speedup": now})
     assert say_intervals(result) == ["  gain       2x [1.9, 2.1] then, 3x [2.9, 3.1] now"]
     fast = replace(result, metric="time", unit="s", goal="minimize")
     assert say_intervals(fast)[0].startswith("  speed-up ")

@@ -1,0 +1,125 @@
+"""The knobs of a run: what each is, and where that is from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from autotune.hook.runs.values import like, read, thawed
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+T = TypeVar("T")
+
+
+class Knobs:
+    """Chooses the value of each knob that a script asks for, and keeps what was chosen.
+
+    In this order: what ``--set`` says, the value under search, the recipe's where recipes were asked for,
+    and the default.
+    """
+
+    def __init__(self, run: str, workload: Mapping[str, object] | None, *, recipes: bool) -> None:
+        self.searched: Mapping[str, Any] | None = None
+        """What a search has chosen; ``None``: none chooses the knobs of this run."""
+        self.asked: dict[str, tuple[object, object, str]] = {}
+        """By knob: value, default, and where the value is from."""
+        self._run = run
+        self._workload = workload
+        self._recipes = recipes
+        self._recipe: tuple[Mapping[str, Any], str] | None = None
+        """Its configuration, and how it was chosen; ``None`` until it was looked up."""
+        self._set: dict[str, str] = {}
+        self._parser: ArgumentParser | None = None
+        """Of the command line that may have set them."""
+        self._of_two_defaults: set[str] = set()
+        """Knobs that were asked for with several, which was said."""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        from autotune.hook.runs.arguments import add_set
+
+        add_set(parser, self._set.__setitem__)
+        self._parser = parser
+
+    def knob(self, name: str, default: T) -> T:
+        value, source = self._choose(name, default)
+        if name in self.asked:
+            from autotune.hook.runs.defaults import say_that_they_differ
+
+            say_that_they_differ(name, self.asked[name][1], default, self._of_two_defaults)
+        self.asked[name] = value, default, source
+        return value
+
+    def _choose(self, name: str, default: T) -> tuple[T, str]:
+        searched = self.searched or {}
+        if name in self._set:
+            if name in searched:
+                from autotune.errors import InputError, Problem
+
+                text = f"--set {name}={self._set[name]}: a search is choosing the knob {name!r}"
+                hint = f"leave out --set {name}, or take the knob out of the space"
+                raise InputError(Problem(text, hint=hint))
+            return self._read(name, default), "--set"
+        if name in searched:
+            return like(searched[name], default), "search"
+        if self._recipes and self.searched is None:
+            known = self._known()
+            if name in known:
+                return like(thawed(known[name]), default), "recipe"
+        return default, "default"
+
+    def _read(self, name: str, default: T) -> Any:
+        """What ``--set`` says, in the type of ``default``; what has none is an error of the command line."""
+        text = self._set[name]
+        try:
+            return read(text, default, name)
+        except ValueError as error:
+            if self._parser is None or not getattr(self._parser, "exit_on_error", True):
+                raise
+            self._parser.error(f"--set {name}={text:.300}: {error}")
+
+    def _known(self) -> Mapping[str, Any]:
+        """The recipe's configuration, looked up once; nothing where there is none, which is said."""
+        if self._recipe is None:
+            from autotune.errors import AutotuneError, InputError
+            from autotune.hook.recipe import recipe
+            from autotune.hook.runs.link import warn
+
+            try:
+                best = recipe(self._run, self._workload)
+                self._recipe = best.configuration, str(best)
+                if best.stale:
+                    warn(str(best))
+            except (AutotuneError, OSError) as error:  # OSError: the current folder was deleted
+                first, *_ = str(error).splitlines()
+                hint = error.problems[0].hint if isinstance(error, InputError) else None
+                warn(f"the run {self._run!r} has its defaults: {first}{f' ({hint})' if hint else ''}")
+                self._recipe = {}, ""
+        return self._recipe[0]
+
+    # -- what was chosen
+
+    @property
+    def source(self) -> str:
+        """Where those asked for so far are from: ``search``, ``recipe``, ``--set``, ``default``."""
+        found = dict.fromkeys(source for _, _, source in self.asked.values())
+        return ", ".join(found) or "default"
+
+    def describe(self) -> str:
+        lines = []
+        for name, (value, default, source) in self.asked.items():
+            beside = "" if source == "default" else f"; default {default!r}"
+            lines.append(f"{name} = {value!r}  ({source}{beside})")
+        if self._recipe is not None and any(source == "recipe" for *_, source in self.asked.values()):
+            lines.append(f"recipe {self._recipe[1]}")
+        return "\n".join(lines)
+
+    def say_what_was_not_asked(self) -> None:
+        for name in self._set:
+            if name not in self.asked:
+                from autotune.errors import nearest
+                from autotune.hook.runs.link import warn
+
+                known = nearest(name, self.asked) or f"the script has {', '.join(self.asked) or 'no knobs'}"
+                warn(f"--set {name}={self._set[name]} did nothing: no knob {name!r} was asked for; {known}")

@@ -1,0 +1,134 @@
+"""What a trial of an Optuna study shall try, agreed with the processes that run its other trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial
+
+from autotune.errors import nearest
+from autotune.interop.arguments import Engine
+from autotune.interop.for_optuna.advisor import PLAN_ATTR, Advisor, Plan, planned_for
+from autotune.interop.for_optuna.given import GivenSpace
+from autotune.interop.for_optuna.inference import InferredSpace
+from autotune.interop.for_optuna.memory import Memory, trials_of
+from autotune.interop.for_optuna.translation import Translation
+from autotune.interop.for_optuna.trials import fixed_params, metrics_of
+from autotune.interop.for_optuna.warn import warn
+from autotune.interop.names import doubtful
+from autotune.space.language.rule import Rule
+
+REPLANS = 16
+"""How often a trial is planned anew where other processes were quicker."""
+
+
+@dataclass(frozen=True)
+class Planning:
+    """Plans trials of one study, with what is remembered of it.
+
+    The way of a plan::
+
+        the advisor proposes ─▶ new? ─▶ written to the study ─▶ nobody else has it ─▶ agreed
+                 ▲                │                                 │
+                 │                └─ nothing new is left ─┐         └─ another process has
+                 └──── told of all trials again ◀─────────┴─────────────────┘  up to REPLANS times
+    """
+
+    study: optuna.Study
+    memory: Memory
+    engine: Engine
+    given: GivenSpace | None
+    """``None``: the space is what the finished trials asked for."""
+    rules: Sequence[Rule]
+
+    def agreed(self, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]) -> Plan | None:
+        """A plan, written to the study, that no other process has; ``None`` where nothing is to be said.
+
+        Who finds that another has the same makes a new one; both may. Where nothing else is left they look
+        again, as the other may have found something. In the end the older trial keeps the plan, unless the
+        other one has begun.
+        """
+        contended: Plan | None = None
+        for again in range(REPLANS):
+            if again:
+                self.memory.advisor = None  # it knows others' plans as they were, and takes ours for tried
+            plan = self._proposed(trial, search_space)
+            if plan is not None and plan.new:
+                self._write(trial, plan)
+                if not self._others_with(plan, trial):
+                    return plan
+                contended = plan
+            elif contended is None:
+                self._write(trial, plan)
+                return plan
+        assert contended is not None, "else the first plan was returned"
+        others = self._others_with(contended, trial)
+        is_ours = all(trial.number < other.number and not other.params for other in others)
+        return contended if is_ours else plan
+
+    def exhausted(self) -> Advisor | None:
+        """The advisor, if it knows that all was tried or is being tried."""
+        advisor = self.memory.advisor
+        unsure = self.given is None and self.memory.define_by_run.from_failure
+        return advisor if advisor and not unsure and advisor.exhausted() else None
+
+    def _proposed(self, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]) -> Plan | None:
+        memory, trials = self.memory, trials_of(self.study)
+        translation = self._translation(trials, search_space)
+        if translation is None:
+            return None
+        if memory.advisor is None or memory.advisor.translation is not translation:
+            memory.advisor = Advisor(translation, metrics_of(self.study), self.engine)
+        memory.advisor.abandoned = memory.abandoned
+        memory.advisor.catch_up(trials, trial.number, memory.drawn)
+        return memory.advisor.plan(trial.number, fixed_params(trial))
+
+    def _write(self, trial: FrozenTrial, plan: Plan | None) -> None:
+        if plan is not None:
+            self.study._storage.set_trial_system_attr(trial._trial_id, PLAN_ATTR, plan.to_document())
+
+    def _others_with(self, plan: Plan, trial: FrozenTrial) -> Sequence[FrozenTrial]:
+        """The trials for which other processes planned the same meanwhile, which may have begun.
+
+        All write their plan before they look: of two that have the same, one at least sees the other's.
+        """
+        memory = self.memory
+        since = 0 if memory.advisor is None else memory.advisor.watch.open
+        configuration = plan.to_document()["configuration"]
+        others = (t for t in trials_of(self.study)[since:] if planned_for(t) == configuration)
+        return [other for other in others if other.number not in (trial.number, *memory.abandoned)]
+
+    # -- the space
+
+    def _translation(
+        self, trials: Sequence[FrozenTrial], search_space: Mapping[str, BaseDistribution]
+    ) -> Translation | None:
+        """Between ``search_space`` and the space that was given or is known from ``trials``, if any is."""
+        if self.given is not None:
+            return self.given
+        memory, found = self.memory, self.memory.learned(trials)
+        if found is None:
+            return None
+        self._warn_of_strangers(found)
+        if search_space.keys() == found.distributions.keys():
+            return found
+        # A sampler around this one decides the others.
+        if memory.limited is None or memory.limited[:2] != (found, search_space.keys()):
+            memory.limited = (found, search_space.keys(), found.limited_to(search_space, self.rules))
+        return memory.limited[2]
+
+    def _warn_of_strangers(self, found: InferredSpace) -> None:
+        if self.memory.warned:
+            return
+        self.memory.warned = True
+        known = set(found.called.values())
+        for text in doubtful(found.called, {name for rule in self.rules for name in rule.knobs}):
+            warn(text)
+        for rule in self.rules:
+            for name in sorted(rule.knobs - known):
+                hint = nearest(name, known)
+                text = f"the constraint {rule.text!r} speaks of {name!r}, which no trial has asked for yet"
+                warn(f"{text}. {hint}" if hint else text)
