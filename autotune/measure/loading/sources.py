@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
+from autotune.measure.loading.built_from import built_from, is_build_file
 from autotune.measure.loading.declared_sources import Declared, declared_sources
 from autotune.measure.loading.included_sources import with_included
 from autotune.measure.loading.target import split_target, target_file
@@ -21,17 +22,12 @@ from autotune.space.spec import (
     ReplayObjective,
 )
 
-_C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".cu", ".cuh", ".cl", ".s", ".S", ".asm")
-_OTHERS = (".f", ".f90", ".rs", ".go", ".zig", ".jl", ".java", ".py", ".mk")
-SOURCES = frozenset((*_C, *_OTHERS))
-"""How the names of files end that programs are built from."""
 _GOES_TO = frozenset(("-C", "--directory", "--chdir", "cd", "pushd", "-S"))
 """What stands before the folder that make, ninja, env, a shell or CMake works in."""
 _WRITES_TO = frozenset((">", ">>", ">|", ">&", "&>", "&>>", "tee", "-o", "--out", "--output"))
 """What stands before the file that a command writes."""
 _SHOWS = frozenset(("cat", "head", "tail"))
 """What does nothing with a file but to print it."""
-BUILDS = frozenset(("Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "meson.build", "Cargo.toml"))
 
 
 def source_files(objective: ObjectiveSpec) -> tuple[Path, ...]:
@@ -112,8 +108,9 @@ def _of_command(objective: CommandObjective) -> list[Path]:
     named = [path for line in (objective.arguments, objective.check) for path in _named(objective, line)]
     if objective.prepare:
         named, prepare = ([path for path in paths if not _is_compiled(path)] for paths in (named, prepare))
-        gone_to = [path for folder in _built_in(objective) for path in _sources_in(folder)]
-        prepare = [*prepare, *gone_to] or _sources_in(objective.base)
+        folders = [*_built_in(objective), *(path.parent for path in prepare if is_build_file(path))]
+        prepare = [*prepare, *(path for folder in folders for path in built_from(folder))]
+        prepare = prepare or built_from(objective.base)
     files = [*named, *prepare]
     lines = (objective.prepare, objective.check, objective.arguments)
     scripts = [_lines(file) for file in files if file.suffix in (".sh", ".bash")]
@@ -214,9 +211,3 @@ def _built_in(objective: CommandObjective) -> list[Path]:
     """Where ``prepare`` goes to build, as in ``make -C src``; none that CMake has written."""
     folders = _gone_to(objective.base, objective.prepare)
     return [folder for folder in folders if not (folder / "CMakeCache.txt").exists()]
-
-
-def _sources_in(folder: Path) -> list[Path]:
-    """What a build tool may read in the folder."""
-    files = sorted(path for path in folder.iterdir() if path.is_file())
-    return [path for path in files if path.suffix in SOURCES or path.name in BUILDS]
