@@ -259,6 +259,10 @@ def test_errors_say_what_is_lacking(tmp_path: Path) -> None:
     assert "what its knobs are" in message({"cache": ENTRIES})
     assert "lacks the knob 'fused'" in message(cache({"8,row": {"tile": 8, "layout": "row", "time": 1}}))
     assert "has no 'time'" in message(cache({"8,row,0": {"tile": 8, "layout": "row", "fused": 0}}))
+    assert "must be an object" in message({"cache": [], "device_name": "a"})
+    assert "'results' must be a list" in message({"results": {}})
+    assert "autotune recipes import FILE" in message({"autotune_recipes": 2, "recipes": []})
+    assert "autotune convert FILE" in message({"General": {}, "ConfigurationSpace": {}})
     assert "90 more entries" in message(cache({str(i): 1 for i in range(100)}))
     assert "did you mean 'cache'" in message({"cach": {}})
     assert "'cache' must be an object" in message({"cache": [1]}) and "'results' must be a list" in message(
