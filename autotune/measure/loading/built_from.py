@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -29,6 +29,8 @@ _CONVENTIONS = {
 }
 """Build files, and the folder that each stands for without naming it."""
 _WORD = re.compile(r"[\w.+@%*/-]+")
+_RULE = re.compile(r"([^\s:=#][^:=#]*):(?![:=])")
+"""What a rule of a makefile makes; ``:=`` is no rule."""
 _OPTION = re.compile(r"-(?:I|L|iquote|isystem)")
 """What stands before the name of a folder without a space."""
 _WRITTEN = frozenset(("build", "_build", "builddir", "target", "out", "obj", "dist", "node_modules"))
@@ -56,6 +58,12 @@ def built_from(folder: Path) -> list[Path]:
     beside = [file for file in files if _is_source(file)]
     named = [below for file in files if is_build_file(file) for below in _named_by(file)]
     return list(dict.fromkeys([*beside, *(file for below in named for file in _all_in(below))]))
+
+
+def made_by(lines: Iterable[str]) -> set[str]:
+    """The names of files that a makefile has rules to make."""
+    rules = filter(None, map(_RULE.match, lines))
+    return {Path(target).name for rule in rules for target in rule[1].split()}
 
 
 def _is_source(file: Path) -> bool:

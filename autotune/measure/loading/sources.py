@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
-from autotune.measure.loading.built_from import built_from, is_build_file
+from autotune.measure.loading.built_from import built_from, is_build_file, made_by
 from autotune.measure.loading.declared_sources import Declared, declared_sources
 from autotune.measure.loading.included_sources import with_included
 from autotune.measure.loading.target import split_target, target_file
@@ -34,14 +34,14 @@ def source_files(objective: ObjectiveSpec) -> tuple[Path, ...]:
     """The objective's own files, without repeats: what it is written in, and what that brings in."""
     match objective:
         case PythonObjective():
-            found = _of_python(objective)
+            found = with_included(_of_python(objective))
         case CommandObjective():
             found = _of_command(objective)
         case ReplayObjective():
             found = [objective.file]
         case CallableObjective():
             found = [] if objective.file is None else [objective.file]
-    return tuple(dict.fromkeys(path.resolve() for path in with_included(found)))
+    return tuple(dict.fromkeys(path.resolve() for path in found))
 
 
 def python_file(objective: PythonObjective) -> Path | None:
@@ -111,17 +111,24 @@ def _of_command(objective: CommandObjective) -> list[Path]:
         folders = [*_built_in(objective), *(path.parent for path in prepare if is_build_file(path))]
         prepare = [*prepare, *(path for folder in folders for path in built_from(folder))]
         prepare = prepare or built_from(objective.base)
-    files = [*named, *prepare]
-    lines = (objective.prepare, objective.check, objective.arguments)
-    scripts = [_lines(file) for file in files if file.suffix in (".sh", ".bash")]
-    written = {
-        objective.config_file,
-        objective.metrics_file,
-        *(n for line in (*lines, *scripts) for n in _written_by(line)),
-        *(n for line in lines for argument in line for n in _shown_at_the_end(argument)),
-    }
+    files = with_included([*named, *prepare])
+    written = _written(objective, files)
     files = [file for file in files if file.name not in written]
     return [*files, *(found for file in files if file.suffix == ".py" for found in local_imports(file))]
+
+
+def _written(objective: CommandObjective, files: Iterable[Path]) -> set[str]:
+    """The names of files that command lines, scripts and makefiles write: each configuration has others."""
+    lines = (objective.prepare, objective.check, objective.arguments)
+    scripts = [_lines(file) for file in files if file.suffix in (".sh", ".bash")]
+    makefiles = [_lines(file) for file in files if is_build_file(file) or file.suffix == ".mk"]
+    return {
+        objective.config_file,
+        objective.metrics_file,
+        *(n for line in (*lines, *scripts, *makefiles) for n in _written_by(line)),
+        *(n for line in lines for argument in line for n in _shown_at_the_end(argument)),
+        *(n for makefile in makefiles for n in made_by(makefile)),
+    }
 
 
 def _named(objective: CommandObjective, line: Iterable[str]) -> list[Path]:

@@ -127,6 +127,22 @@ def test_what_a_build_file_names_below_it_is_built_from(tmp_path: Path, name: st
         assert len(source_files(objective)) == 4
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "bench: src/main.c\n\techo '#define TILE $(TILE)' > src/gen/config.h\n",
+        "src/gen/config.h: src/config.in\n\tsed s/@/$(TILE)/ $< > $@\n",
+        "src/other.h src/gen/config.h : src/config.in\n\tpython $< $@\n",
+    ],
+)
+def test_what_a_makefile_makes_is_no_source(tmp_path: Path, rule: str) -> None:
+    """Also where a source includes it: each configuration would be another program, and lose the others."""
+    made(tmp_path, "src/main.c", "src/gen/config.h", "src/config.in")
+    (tmp_path / "src/main.c").write_text('#include "gen/config.h"\n')
+    (tmp_path / "Makefile").write_text(f"TILE := 8\nSRC ::= src\n{rule}")
+    assert sources(tmp_path, "./bench", prepare=("make", "TILE={tile}")) == ["Makefile", "src/main.c"]
+
+
 def test_a_build_file_that_prepare_names_is_read(tmp_path: Path) -> None:
     made(tmp_path, "engine/src/main.rs", "engine/target/made.rs", "other.rs")
     (tmp_path / "engine/Cargo.toml").write_text("[package]\n")
