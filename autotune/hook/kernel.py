@@ -115,7 +115,7 @@ def _inside(function: Any) -> tuple[Any, tuple[str, ...]]:
     """The Python function under Triton's decorators, and its parameters."""
     names = getattr(function, "arg_names", None)
     if names is None or not hasattr(function, "run"):
-        hint = "put @autotune.kernel(...) above @triton.jit"
+        hint = "put @autotune.kernel(...) above @triton.jit; another function is tuned by autotune.search"
         raise InputError(Problem(f"{function!r} is no kernel of Triton's", hint=hint))
     inner = function
     while not inspect.isfunction(inner):

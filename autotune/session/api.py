@@ -18,7 +18,7 @@ from autotune.session.execution.executor import Executor
 from autotune.session.families.many import ManySession
 from autotune.session.families.result import ManyResult
 from autotune.session.opening.loading import load_family, load_spec, spec_of
-from autotune.session.progress import Progress
+from autotune.session.progress import Progress, heard_by
 from autotune.session.result import Result
 from autotune.session.session import Session
 from autotune.space.space import Space
@@ -58,6 +58,7 @@ def search(
     Raises :class:`autotune.errors.InputError` for bad input and :class:`autotune.errors.StoreError`
     where the store fails.
     """
+    heard = heard_by(progress)
     if isinstance(space, Space) and objective is not None:
         space = spec_of(space, describe_callable(objective))
     spec = load_spec(
@@ -66,7 +67,7 @@ def search(
     if objective is not None:
         spec = replace(spec, objective=describe_callable(objective))
     with Store.open(None if store is None else str(store)) as opened:
-        session = open_session(spec, opened, fresh=fresh, objective=objective, cache=cache, progress=progress)
+        session = open_session(spec, opened, fresh=fresh, objective=objective, cache=cache, progress=heard)
         return session.run()
 
 
@@ -88,6 +89,7 @@ def search_many(
 
     ``patience`` is of each workload. With a :class:`Family` they are what its specs say.
     """
+    heard = heard_by(progress)
     if isinstance(space, Family):
         family = space
     else:
@@ -96,9 +98,7 @@ def search_many(
         given = describe_callable(objective)
         family = replace(family, specs=tuple(replace(spec, objective=given) for spec in family.specs))
     with Store.open(None if store is None else str(store)) as opened:
-        return open_many(
-            family, opened, fresh=fresh, objective=objective, cache=cache, progress=progress
-        ).run()
+        return open_many(family, opened, fresh=fresh, objective=objective, cache=cache, progress=heard).run()
 
 
 def open_many(

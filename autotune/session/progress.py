@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from autotune.errors import InputError, Problem
 from autotune.measure.outcome import Estimate, Outcome
 from autotune.session.budget import Spent
 from autotune.space.configuration import Configuration
@@ -63,3 +64,13 @@ class Progress:
 
     def defended(self, rounds: int) -> None:
         """The re-measurement is over."""
+
+
+def heard_by(progress: object) -> Progress:
+    """``progress`` itself, one that says nothing for ``None``; :class:`InputError` for what is none."""
+    if progress is None:
+        return Progress()
+    if not isinstance(progress, Progress):
+        expected = "an autotune.Progress, such as autotune.LineProgress()"
+        raise InputError(Problem(f"progress is {progress!r:.60}", expected=expected))
+    return progress

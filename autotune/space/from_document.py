@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from autotune.errors import InputError
-from autotune.space.configuration import Value
+from autotune.space.configuration import FrozenMap, Value
 from autotune.space.knobs import (
     Assignment,
     Choice,
@@ -35,7 +35,7 @@ def space_from_document(
         return Space(
             [_knob(name, described) for name, described in document["knobs"].items()],
             document["constraints"],
-            workload=document["workload"],
+            workload=FrozenMap(document["workload"]),
             device=_device(document["facts"]),
             rows=rows,
         )

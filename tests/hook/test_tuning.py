@@ -34,5 +34,7 @@ def test_the_environment_asks(monkeypatch: pytest.MonkeyPatch, value: str, asks:
 
 
 def test_only_kernels_of_triton_are_decorated() -> None:
-    with pytest.raises(InputError, match=r"above @triton\.jit"):
+    with pytest.raises(
+        InputError, match=r"above @triton\.jit; another function is tuned by autotune\.search"
+    ):
         autotune.kernel(space={"BLOCK": [1]}, key=[])(lambda x: x)

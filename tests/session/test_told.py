@@ -109,6 +109,8 @@ def test_a_trial_is_told_once_and_again_after_a_mistake(tmp_path: Path) -> None:
         ({"time": float("nan")}, "time is nan"),
         ({"seed": -1}, "seed is -1"),
         ({"strategy": 3}, "strategy is 3"),
+        ({"progress": True}, r"(?s)progress is True.*such as autotune.LineProgress\(\)"),
+        ({"progress": autotune.LineProgress}, "progress is <class"),
     ],
 )
 def test_what_stands_in_the_place_of_the_file_is_checked(

@@ -105,7 +105,12 @@ def observation(
 
 def status_of(trial: FrozenTrial) -> Status:
     """How a finished trial ended. One that violates a constraint of the study's is ``wrong``; one with an
-    infinite value, which Optuna takes for a number, has ``diverged``."""
+    infinite value, which Optuna takes for a number, has ``diverged``, and so has one that was pruned after
+    it had reported what is no number.
+
+    One that was pruned before it had reported anything is ``infeasible``: it has no value to learn from,
+    and says that its configuration is not to be run. With several directions Optuna takes no reports.
+    """
     said = _said(trial)
     if said is not None:
         return said
@@ -115,7 +120,11 @@ def status_of(trial: FrozenTrial) -> Status:
         return Status.WRONG
     if trial.values is not None and not all(map(math.isfinite, trial.values)):
         return Status.DIVERGED
-    return Status.PRUNED if trial.state is TrialState.PRUNED else Status.OK
+    if trial.state is not TrialState.PRUNED:
+        return Status.OK
+    if trial.values is not None or PRUNED_ATTR in trial.system_attrs:
+        return Status.PRUNED
+    return Status.DIVERGED if trial.intermediate_values else Status.INFEASIBLE
 
 
 def _said(trial: FrozenTrial) -> Status | None:

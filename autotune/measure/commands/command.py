@@ -45,6 +45,7 @@ from typing import Any
 import numpy as np
 
 from autotune.errors import InputError
+from autotune.measure.commands.another_python import say_another_python
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.handing import Missed, missed_knobs
 from autotune.measure.commands.left_running import ended_with_run
@@ -56,6 +57,7 @@ from autotune.measure.commands.shared_folder import BuildStamp, alone_at
 from autotune.measure.objective import Context, Infeasible, Objective, WrongAnswer
 from autotune.measure.outcome import LEFT_RUNNING
 from autotune.measure.phases.mistakes import mistake_of_program
+from autotune.measure.program import Finished
 from autotune.measure.readings import Sample
 from autotune.measure.rules.worth import SHORT_SECONDS
 from autotune.measure.stopped import Stopped
@@ -151,15 +153,19 @@ class CommandRunner(Objective):
                     raise CommandCrashed(missed.mistake, None, missed.mistake, sure=True) from stopped
                 raise
             if not ended.succeeded:
-                said = f"{self.spec.arguments[0]}: {ended.how}{ended.last_words}"
-                crash = CommandCrashed(said, ended, mistake_of_program(ended, self.spec.arguments))
-                raise listener.heard.failure() or crash
+                raise listener.heard.failure() or self._crash(ended)
             missed = self._missed(run, listener)
             if missed.mistake:
                 raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
             metrics = read_metrics(self.spec, self.metrics, ended, file, listener.heard)
             facts = {**missed.facts, **({LEFT_RUNNING: left} if left else {})}
             return Sample(metrics, facts=facts) if facts else metrics
+
+    def _crash(self, ended: Finished) -> CommandCrashed:
+        program, mistake = self.spec.arguments[0], mistake_of_program(ended, self.spec.arguments)
+        why = say_another_python(program, ended.last_words, self.spec.environment.get("PATH"))
+        said = f"{program}: {ended.how}{ended.last_words}{why}"
+        return CommandCrashed(said, ended, f"{mistake}{why}" if mistake else "")
 
     def _run(self, configuration: Configuration) -> CommandRun:
         return CommandRun.of(self.spec, self.context, configuration, self.memory)

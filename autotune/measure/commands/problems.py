@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autotune.errors import Problem, nearest
+from autotune.measure.commands.another_python import own_python
 from autotune.measure.commands.handing import hands_nothing
 from autotune.provenance.code.files import is_file
 from autotune.space.placeholders import fill, names
@@ -50,7 +51,7 @@ def _program_problem(program: str, spec: CommandObjective) -> Problem | None:
         return Problem(
             f"there is no program {program!r}",
             expected="one that the variable PATH leads to, or a path with a /",
-            hint=f"write ./{program} for the one in {spec.base}" if here else "",
+            hint=f"write ./{program} for the one in {spec.base}" if here else own_python(program),
         )
     file = spec.base / program
     if not is_file(file):

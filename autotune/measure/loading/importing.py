@@ -23,6 +23,7 @@ from autotune.errors import InputError, Location, Problem, nearest
 from autotune.measure.diagnostics import text_of
 from autotune.measure.kernels.compile_cache import write_whole
 from autotune.measure.loading.target import EXAMPLE, absolute, is_path, split_target, target_file
+from autotune.provenance.code.files import is_file
 from autotune.space.spec import PythonObjective
 
 
@@ -133,7 +134,12 @@ def _package_hint(error: BaseException, file: Path) -> str:
     """A file is loaded as a module that belongs to no package."""
     if not isinstance(error, ImportError) or "no known parent package" not in text_of(error):
         return ""
-    return f"name it as a module of its package, {file.parent.name}.{file.stem}:NAME"
+    folder = file.absolute().parent
+    names = [folder.name, file.stem]
+    while is_file(folder.parent / "__init__.py"):
+        folder = folder.parent
+        names.insert(0, folder.name)
+    return f"name it as a module of its package, {'.'.join(names)}:NAME"
 
 
 def line_in(error: BaseException, file: Path) -> Location | None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
+from autotune.measure.loading.built_from import built_from, is_build_file, made_by
 from autotune.measure.loading.declared_sources import Declared, declared_sources
 from autotune.measure.loading.included_sources import with_included
 from autotune.measure.loading.target import split_target, target_file
@@ -21,31 +22,26 @@ from autotune.space.spec import (
     ReplayObjective,
 )
 
-_C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".cu", ".cuh", ".cl", ".s", ".S", ".asm")
-_OTHERS = (".f", ".f90", ".rs", ".go", ".zig", ".jl", ".java", ".py", ".mk")
-SOURCES = frozenset((*_C, *_OTHERS))
-"""How the names of files end that programs are built from."""
 _GOES_TO = frozenset(("-C", "--directory", "--chdir", "cd", "pushd", "-S"))
 """What stands before the folder that make, ninja, env, a shell or CMake works in."""
 _WRITES_TO = frozenset((">", ">>", ">|", ">&", "&>", "&>>", "tee", "-o", "--out", "--output"))
 """What stands before the file that a command writes."""
 _SHOWS = frozenset(("cat", "head", "tail"))
 """What does nothing with a file but to print it."""
-BUILDS = frozenset(("Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "meson.build", "Cargo.toml"))
 
 
 def source_files(objective: ObjectiveSpec) -> tuple[Path, ...]:
     """The objective's own files, without repeats: what it is written in, and what that brings in."""
     match objective:
         case PythonObjective():
-            found = _of_python(objective)
+            found = with_included(_of_python(objective))
         case CommandObjective():
             found = _of_command(objective)
         case ReplayObjective():
             found = [objective.file]
         case CallableObjective():
             found = [] if objective.file is None else [objective.file]
-    return tuple(dict.fromkeys(path.resolve() for path in with_included(found)))
+    return tuple(dict.fromkeys(path.resolve() for path in found))
 
 
 def python_file(objective: PythonObjective) -> Path | None:
@@ -112,19 +108,27 @@ def _of_command(objective: CommandObjective) -> list[Path]:
     named = [path for line in (objective.arguments, objective.check) for path in _named(objective, line)]
     if objective.prepare:
         named, prepare = ([path for path in paths if not _is_compiled(path)] for paths in (named, prepare))
-        gone_to = [path for folder in _built_in(objective) for path in _sources_in(folder)]
-        prepare = [*prepare, *gone_to] or _sources_in(objective.base)
-    files = [*named, *prepare]
-    lines = (objective.prepare, objective.check, objective.arguments)
-    scripts = [_lines(file) for file in files if file.suffix in (".sh", ".bash")]
-    written = {
-        objective.config_file,
-        objective.metrics_file,
-        *(n for line in (*lines, *scripts) for n in _written_by(line)),
-        *(n for line in lines for argument in line for n in _shown_at_the_end(argument)),
-    }
+        folders = [*_built_in(objective), *(path.parent for path in prepare if is_build_file(path))]
+        prepare = [*prepare, *(path for folder in folders for path in built_from(folder))]
+        prepare = prepare or built_from(objective.base)
+    files = with_included([*named, *prepare])
+    written = _written(objective, files)
     files = [file for file in files if file.name not in written]
     return [*files, *(found for file in files if file.suffix == ".py" for found in local_imports(file))]
+
+
+def _written(objective: CommandObjective, files: Iterable[Path]) -> set[str]:
+    """The names of files that command lines, scripts and makefiles write: each configuration has others."""
+    lines = (objective.prepare, objective.check, objective.arguments)
+    scripts = [_lines(file) for file in files if file.suffix in (".sh", ".bash")]
+    makefiles = [_lines(file) for file in files if is_build_file(file) or file.suffix == ".mk"]
+    return {
+        objective.config_file,
+        objective.metrics_file,
+        *(n for line in (*lines, *scripts, *makefiles) for n in _written_by(line)),
+        *(n for line in lines for argument in line for n in _shown_at_the_end(argument)),
+        *(n for makefile in makefiles for n in made_by(makefile)),
+    }
 
 
 def _named(objective: CommandObjective, line: Iterable[str]) -> list[Path]:
@@ -214,9 +218,3 @@ def _built_in(objective: CommandObjective) -> list[Path]:
     """Where ``prepare`` goes to build, as in ``make -C src``; none that CMake has written."""
     folders = _gone_to(objective.base, objective.prepare)
     return [folder for folder in folders if not (folder / "CMakeCache.txt").exists()]
-
-
-def _sources_in(folder: Path) -> list[Path]:
-    """What a build tool may read in the folder."""
-    files = sorted(path for path in folder.iterdir() if path.is_file())
-    return [path for path in files if path.suffix in SOURCES or path.name in BUILDS]

@@ -45,12 +45,17 @@ def read_recording(path: str | Path) -> Recording:
     return recording
 
 
+_EXPECTED_OF = {
+    "cache": "'cache' must be an object with an entry a configuration",
+    "results": "'results' must be a list",
+    "autotune_recipes": "it is a file of recipes: autotune recipes import FILE",
+    "ConfigurationSpace": "it is a T1 file, a space without measurements: autotune convert FILE",
+}
+"""What is wrong with a file that has such a key and is no recording; another command may take it."""
+
+
 def _unknown_form(path: Path, document: Mapping[str, object], damage: str) -> InputError:
-    known = {"cache": "an object with an entry a configuration", "results": "a list"}
-    hints = [
-        f"{name!r} must be {known[name]}" if name in known else nearest(name, tuple(known))
-        for name in document
-    ]
+    hints = [_EXPECTED_OF.get(name) or nearest(name, ("cache", "results")) for name in document]
     return InputError(
         Problem(
             f"{path} is no recording that can be read" + (f": {damage}" if damage else ""),

@@ -24,6 +24,8 @@ from autotune.status import Status
 
 _FINISHED = frozenset(str(status) for status in Status if status.finished)
 """What a trial of autotune's own can have come to."""
+OTHER_UNIT = 100.0
+"""Times that are further apart than this factor are not of one thing in one unit: the units go in 1000s."""
 
 
 class T4Reader(Reader):
@@ -63,6 +65,7 @@ class T4Reader(Reader):
         readings = usable_readings(times.get("runtimes"), self.timeunit)
         measured, time = self._measurements(label, result, readings)
         status, time, error = self._status(result, time)
+        self._compare(label, status, time, readings)
         if status is Status.OK and time is None and not measured:
             self.bad(label, "is correct, but was not measured", "measurements, or times.runtimes")
             return None
@@ -79,6 +82,17 @@ class T4Reader(Reader):
             metrics=measured,
             error=text_of(result.get("message")) or error,
         )
+
+    def _compare(self, label: str, status: Status, time: float | None, readings: Sequence[float]) -> None:
+        """Runtimes in another unit than is said would be replayed as if they were what took that long."""
+        if status is not Status.OK or not time or not any(readings):
+            return
+        mean = math.fsum(readings) / len(readings)
+        if not 1 / OTHER_UNIT < mean / time < OTHER_UNIT:
+            found = (
+                f"has a time of {time:.4g} s and runtimes of {mean:.4g} s, so that the unit of one is wrong"
+            )
+            self.bad(label, found, "runtimes in metadata.timeunit (milliseconds where it is left out)")
 
     def _measurements(
         self, label: str, result: Mapping[str, Any], readings: Sequence[float]

@@ -120,7 +120,8 @@ def _metrics(result: Result) -> list[str]:
         digits = digits_apart(best.value, default.value)
         sides = (say_estimate(one, goal.unit, digits) for one in (best, default))
         said[goal.name] = "; the default ".join(sides)
-    return ["", *(f"{name:14} {text}" for name, text in said.items())]
+    wide = max(14, *map(len, said)) if said else 14
+    return ["", *(f"{name:{wide}} {text}" for name, text in said.items())]
 
 
 def say_goals(result: Result, trial: TrialRecord) -> str:

@@ -12,7 +12,7 @@ from autotune.arguments import count_problems, is_whole, not_whole
 from autotune.errors import InputError, Problem
 from autotune.measure.recordings.replay import limit_to_recording
 from autotune.provenance.device import device_facts
-from autotune.space.configuration import FrozenMap, Value
+from autotune.space.facts import facts_of
 from autotune.space.reading.reader import read_family, read_spec
 from autotune.space.space import Space
 from autotune.space.spec import Budget, CallableObjective, Family, ReplayObjective, StudySpec
@@ -44,7 +44,9 @@ def load_spec(
             raise InputError(problems)
         spec = space
     elif isinstance(space, str | Path):
-        spec = read_spec(Path(space), device=device_facts(device), workload=_facts(workload))
+        spec = read_spec(
+            Path(space), device=device_facts(device), workload=facts_of("workload", workload or {})
+        )
     else:
         expected = "the path of a space file, a StudySpec, or a Space together with an objective"
         raise InputError(Problem(f"the space is {space!r:.60}", expected=expected))
@@ -75,7 +77,9 @@ def load_family(
         expected = "the path of a space file with workloads, or a Family"
         raise InputError(Problem(f"the space is {space!r:.60}", expected=expected))
     if workload:
-        own = read_spec(Path(space), device=device_facts(device), workload=_facts(workload))
+        own = read_spec(
+            Path(space), device=device_facts(device), workload=facts_of("workload", workload or {})
+        )
         family = Family((own,), (False,), several=False)
     else:
         family = read_family(Path(space), device=device_facts(device))
@@ -84,19 +88,6 @@ def load_family(
 
 
 _IN_IT = "the workload in the StudySpec, or in the space"
-
-
-def _facts(workload: Mapping[str, Any] | None) -> Mapping[str, Value]:
-    """As a space file has them; :class:`InputError` for what is no fact of a workload."""
-    if workload is None:
-        return {}
-    try:
-        if isinstance(workload, Mapping) and all(isinstance(name, str) for name in workload):
-            return FrozenMap(workload)
-    except TypeError:  # of a value that is none
-        pass
-    expected = "numbers, texts, flags, lists or groups of these by their names: {'m': 960, 'n': 960}"
-    raise InputError(Problem(f"the workload is {workload!r:.80}", expected=expected))
 
 
 def checked_seed(seed: object) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 from autotune.errors import InputError, Problem, nearest
 from autotune.space.configuration import Configuration, FrozenMap, Value, plain
+from autotune.space.facts import facts_of
 from autotune.space.knobs.knob import Knob
 from autotune.space.knobs.values import key
 from autotune.space.language.rule import NOTHING, Rule
@@ -34,7 +35,7 @@ class Configurations:
         device: Mapping[str, Value] = NOTHING,
         rows: Iterable[Mapping[str, Value]] | None = None,
     ) -> None:
-        facts = FrozenMap(workload), FrozenMap(device)
+        facts = facts_of("workload", workload), facts_of("device", device)
         wired = bound_knobs(knobs, *facts)
         fields = {
             "knobs": in_order(wired),

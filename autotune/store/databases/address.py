@@ -67,8 +67,9 @@ def read_address(text: str | os.PathLike[str] | None) -> Address:
     try:
         url = sa.make_url(written)
     except (sa.exc.ArgumentError, ValueError) as error:
+        message = "the store's address cannot be read: not a database URL"
         raise InputError(
-            Problem("the store's address cannot be read: not a database URL", expected=_EXPECTED)
+            Problem(message, expected=_EXPECTED, hint=_ENCODE if "@" in written else "")
         ) from error
     backend = url.get_backend_name()
     if backend == "sqlite":
@@ -79,7 +80,7 @@ def read_address(text: str | os.PathLike[str] | None) -> Address:
         raise InputError(
             Problem(
                 "the store's address has two '@', so that it is not clear where the password ends",
-                hint="write an '@' of a password as %40, or give the password by PGPASSWORD or ~/.pgpass",
+                hint=_ENCODE,
             )
         )
     if backend in ("postgresql", "postgres"):
@@ -87,6 +88,9 @@ def read_address(text: str | os.PathLike[str] | None) -> Address:
     raise InputError(Problem(f"a store cannot be kept in {backend!r}", expected=_EXPECTED))
 
 
+_ENCODE = (
+    "in a password write @ as %40, : as %3A and / as %2F, or give the password by PGPASSWORD or ~/.pgpass"
+)
 _EXPECTED = "a file such as results/autotune.db, sqlite:///FILE, or postgresql://USER@HOST/DATABASE"
 
 

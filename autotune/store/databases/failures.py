@@ -53,7 +53,8 @@ BUSY = Trouble(
     f"End that program or wait for it, then {_AGAIN}",
 )
 CANNOT_OPEN = Trouble(
-    "cannot be opened", "Check that its folder exists and that you may read and write there."
+    "cannot be opened",
+    "Check that its folder exists and that you may read and write there, or choose another with --store.",
 )
 DAMAGED = Trouble(
     "is damaged",

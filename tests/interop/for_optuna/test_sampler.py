@@ -143,6 +143,26 @@ class TestDefineByRun:
         whole = [t for t in found.trials if t.state is TrialState.COMPLETE]
         assert len(whole) >= 9 and found.best_value == 1.0
 
+    @pytest.mark.parametrize(("reported", "status"), [(None, Status.INFEASIBLE), (math.nan, Status.DIVERGED)])
+    def test_one_that_was_pruned_without_a_value_teaches_that_it_failed(
+        self, reported: float | None, status: Status
+    ) -> None:
+        """It had taught nothing, and so was tried again and again: 23 trials of 45."""
+
+        def refuses(trial: optuna.Trial) -> float:
+            depth, rate = trial.suggest_int("depth", 1, 16), trial.suggest_float("rate", 0.0, 1.0)
+            if depth in (7, 8):
+                if reported is not None:
+                    trial.report(reported, 1)
+                raise optuna.TrialPruned
+            return abs(depth - 7) + rate
+
+        found = optuna.create_study(sampler=AutotuneSampler(seed=1))
+        found.optimize(refuses, n_trials=30)
+        refused = [t for t in found.trials if t.state is TrialState.PRUNED]
+        assert 1 <= len(refused) <= 8
+        assert {o.status for o in told_in(found)} == {Status.OK, status}
+
     def test_how_far_a_pruned_trial_came_is_told(self, tmp_path: Path) -> None:
         """Also where a later trial goes on for longer than all before: then they came less far."""
 

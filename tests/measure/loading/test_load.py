@@ -154,6 +154,15 @@ def test_a_module_on_the_path(tmp_path: Path) -> None:
     assert reading(objective, a=3) == 3
 
 
+def test_a_file_of_a_package_in_a_package_is_to_be_named_in_full(load: Load, tmp_path: Path) -> None:
+    """It had been told to be named from its own folder, where no space file lies that would find it."""
+    (tmp_path / "outer/inner").mkdir(parents=True)
+    for folder in ("outer", "outer/inner"):
+        (tmp_path / folder / "__init__.py").touch()
+    with pytest.raises(InputError, match=r"module of its package, outer\.inner\.objective:NAME"):
+        load("from .b import c", file="outer/inner/objective.py")
+
+
 @pytest.mark.parametrize(
     ("text", "name", "says"),
     [

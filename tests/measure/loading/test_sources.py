@@ -101,6 +101,62 @@ def test_make_in_another_folder_builds_from_what_is_there(tmp_path: Path, prepar
     assert [str(path) for path in found] == ["src/Makefile", "src/bench.c"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Makefile", "bench: src/main.c\n\tcc -O2 -o $@ $<\n"),
+        ("Makefile", "SRC := src\nbench: $(wildcard $(SRC)/*.c)\n\tcc -o $@ $^\n"),
+        ("Makefile", "bench:\n\t$(MAKE) -C src\n"),
+        ("Makefile", "bench: main.c\n\tcc -Isrc -o build/bench main.c\n"),
+        ("CMakeLists.txt", "add_subdirectory(src)\n"),
+        ("meson.build", "executable('bench', 'src/main.c')\n"),
+        ("Cargo.toml", '[package]\nname = "bench"\n'),
+        ("go.mod", "module bench\n"),
+    ],
+)
+def test_what_a_build_file_names_below_it_is_built_from(tmp_path: Path, name: str, text: str) -> None:
+    """A header in ``src`` was mended, and the failures from before answered for it: 'nothing succeeded'."""
+    kept = ("src/main.c", "src/deep/kernel.h", "src/bin/tool.rs")
+    made(tmp_path, *kept, "build/made.h", "src/build/made.h", "src/gen/CMakeCache.txt", "src/gen/made.h")
+    made(tmp_path, "src/notes.txt", "src/.cache/made.c")
+    (tmp_path / name).write_text(text)
+    assert set(sources(tmp_path, "./bench", prepare=("make", "OUT={folder}"))) == {name, *kept}
+    (tmp_path / "tune").mkdir()
+    for prepare in (("make", "-C", ".."), ("sh", "-c", "cd .. && make")):
+        objective = CommandObjective(("../bench",), tmp_path / "tune", prepare=prepare)
+        assert len(source_files(objective)) == 4
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "bench: src/main.c\n\techo '#define TILE $(TILE)' > src/gen/config.h\n",
+        "src/gen/config.h: src/config.in\n\tsed s/@/$(TILE)/ $< > $@\n",
+        "src/other.h src/gen/config.h : src/config.in\n\tpython $< $@\n",
+    ],
+)
+def test_what_a_makefile_makes_is_no_source(tmp_path: Path, rule: str) -> None:
+    """Also where a source includes it: each configuration would be another program, and lose the others."""
+    made(tmp_path, "src/main.c", "src/gen/config.h", "src/config.in")
+    (tmp_path / "src/main.c").write_text('#include "gen/config.h"\n')
+    (tmp_path / "Makefile").write_text(f"TILE := 8\nSRC ::= src\n{rule}")
+    assert sources(tmp_path, "./bench", prepare=("make", "TILE={tile}")) == ["Makefile", "src/main.c"]
+
+
+def test_a_build_file_that_prepare_names_is_read(tmp_path: Path) -> None:
+    made(tmp_path, "engine/src/main.rs", "engine/target/made.rs", "other.rs")
+    (tmp_path / "engine/Cargo.toml").write_text("[package]\n")
+    prepare = ("cargo", "build", "--manifest-path", "engine/Cargo.toml")
+    assert sources(tmp_path, "./bench", prepare=prepare) == ["engine/Cargo.toml", "engine/src/main.rs"]
+
+
+def test_a_build_file_does_not_stand_for_what_is_above_it(tmp_path: Path) -> None:
+    made(tmp_path, "engine/main.c", "common/util.h", "unused.h", "docs/conf.py")
+    (tmp_path / "engine/Makefile").write_text("# .. . / ../engine\nx: ../common/util.h\n\tcc -I..\n")
+    found = sources(tmp_path, "./bench", prepare=("make", "-C", "engine"))
+    assert found == ["engine/Makefile", "engine/main.c", "common/util.h"]
+
+
 def test_what_cmake_has_written_is_no_source(tmp_path: Path) -> None:
     """Before the first search it is not there, and afterwards the source would be another one."""
     make = ("make", "-C", "build")

@@ -259,6 +259,10 @@ def test_errors_say_what_is_lacking(tmp_path: Path) -> None:
     assert "what its knobs are" in message({"cache": ENTRIES})
     assert "lacks the knob 'fused'" in message(cache({"8,row": {"tile": 8, "layout": "row", "time": 1}}))
     assert "has no 'time'" in message(cache({"8,row,0": {"tile": 8, "layout": "row", "fused": 0}}))
+    assert "must be an object" in message({"cache": [], "device_name": "a"})
+    assert "'results' must be a list" in message({"results": {}})
+    assert "autotune recipes import FILE" in message({"autotune_recipes": 2, "recipes": []})
+    assert "autotune convert FILE" in message({"General": {}, "ConfigurationSpace": {}})
     assert "90 more entries" in message(cache({str(i): 1 for i in range(100)}))
     assert "did you mean 'cache'" in message({"cach": {}})
     assert "'cache' must be an object" in message({"cache": [1]}) and "'results' must be a list" in message(
@@ -304,8 +308,19 @@ def test_a_t4_file(tmp_path: Path) -> None:
     ("unit", "factor"), [("seconds", 1.0), ("milliseconds", 1e-3), ("Microseconds", 1e-6), ("ns", 1e-9)]
 )
 def test_units_of_a_measurement(tmp_path: Path, unit: str, factor: float) -> None:
-    assert read(tmp_path, t4([result(value=2, unit=unit)])).entries[0].time == 2 * factor
+    assert read(tmp_path, t4([result(value=2, unit=unit, times={})])).entries[0].time == 2 * factor
     assert read(tmp_path, t4([result(value=2, unit=unit)], unit)).entries[0].readings[0] == 1.5 * factor
+
+
+def test_a_time_and_runtimes_that_cannot_be_in_the_units_said_are_refused(tmp_path: Path) -> None:
+    """The runtimes alone had been replayed: 1500 s of what had taken 1.5 ms."""
+    times = {"runtimes": [1.5e6, 1.6e6]}
+    broken = {"value": 1.5e6, "unit": "ns", "times": times}
+    with pytest.raises(InputError, match=r"(?s)time of 0.0015 s and runtimes of 1550 s.*metadata.timeunit"):
+        read(tmp_path, t4([result(**broken)]))  # type: ignore[arg-type]
+    assert read(tmp_path, t4([result(**broken)], "ns")).entries[0].readings == (0.0015, 0.0016)  # type: ignore[arg-type]
+    failed = result(**broken, invalidity="runtime")  # type: ignore[arg-type]
+    assert read(tmp_path, t4([failed])).entries[0].status is Status.CRASHED
 
 
 def test_an_unknown_unit_is_named(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_a_home_folder_that_nobody_knows() -> None:
 
 def test_a_place_that_may_not_be_looked_at(tmp_path: Path) -> None:
     for readonly in (False, True):
-        with pytest.raises(StoreError, match=r"cannot be opened \(File name too long.*Check that its folder"):
+        with pytest.raises(StoreError, match=r"cannot be opened \(File name too long.*another with --store"):
             Store.open(tmp_path / ("a" * 300), readonly=readonly)
 
 
@@ -141,3 +141,16 @@ def test_a_password_with_an_at_sign_is_not_taken_for_the_host() -> None:
         read_address("postgresql://tuner:se@cret@server/studies")
     assert "cret" not in str(refused.value) and "%40" in str(refused.value)
     assert "cret" not in str(read_address("postgresql://tuner:se%40cret@server/studies"))
+
+
+def test_a_password_with_signs_of_an_address_is_to_be_encoded() -> None:
+    """What is wrong had not been said: 'not a database URL'."""
+    with pytest.raises(
+        InputError, match=r"(?s)cannot be read.*write @ as %40, : as %3A and / as %2F"
+    ) as refused:
+        read_address("postgresql://tuner:p@ss:cr/et@server:5432/studies")
+    assert "et@" not in str(refused.value)
+    assert read_address("postgresql://tuner:p%40ss%3Acr%2Fet@server/studies").url.password == "p@ss:cr/et"
+    with pytest.raises(InputError) as refused:
+        read_address("nothing://")
+    assert "%40" not in str(refused.value)
