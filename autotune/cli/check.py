@@ -98,7 +98,10 @@ def _unfit_objective(spec: StudySpec) -> InputError | None:
             try:
                 require_target(spec.objective)
                 require_sources(spec.objective)
-                require_parameters(spec.objective, spec.workload, [knob.name for knob in spec.space.knobs])
+                names = [knob.name for knob in spec.space.knobs]
+                # One whose condition the facts decide is always there, or never.
+                conditional = [knob.name for knob in spec.space.knobs if knob.when and knob.when.knobs]
+                require_parameters(spec.objective, spec.workload, names, conditional)
             except InputError as error:
                 return error
         case CommandObjective() if found := problems(spec.objective, spec.metrics):

@@ -52,6 +52,7 @@ def document(story: Story) -> dict[str, Any]:
         "trial": trial.number,
         "id": trial.id,
         "purpose": trial.purpose,
+        "metric": story.goal.name,
         "configuration": plain(trial.configuration),
         "because": list(story.reasons.because),
         "reason": dict(trial.reason),
@@ -84,7 +85,7 @@ def document(story: Story) -> dict[str, Any]:
 def _trial(story: Story, trial: TrialRecord) -> dict[str, Any]:
     metric = trial.metrics.get(story.goal.name)
     value = None if metric is None else metric.value
-    return {"trial": trial.number, "id": trial.id, "status": str(trial.status), story.goal.name: value}
+    return {"trial": trial.number, "id": trial.id, "status": str(trial.status), "value": value}
 
 
 def say(story: Story) -> str:

@@ -97,6 +97,11 @@ UNKNOWN_RATIO = 1e6
 """An interval that reaches this far, or as far below, says that this end of it is not known."""
 
 
+def as_duration(seconds: float) -> str:
+    """As a duration is written in a command or a space file, which have no exponents: ``90s``."""
+    return f"{seconds:.15g}s"
+
+
 def say_ratio(estimate: float, low: float, high: float) -> str:
     """``1.42x [1.4, 1.44]``; ``2.3x [at least 1.4]`` where one end is not known: two wild rounds, say.
 

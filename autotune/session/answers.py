@@ -188,7 +188,7 @@ def _defended(
     found = None if number is None else store.numbered(study.id, [number])[0]
     own = {name: Estimate(**e) for name, e in (verdict.get("metrics") or {}).items()}
     metrics = {**(found.metrics if found else {}), **own}
-    # What the check of a finale reports is not kept: where the search lost the trial, nobody can tell.
+    # Older finales kept nothing of what their checks reported: where the trial was lost, nobody can tell.
     checked = found is None or found.status is Status.OK
     return Result(
         study=study,

@@ -87,7 +87,8 @@ def search_many(
 ) -> ManyResult:
     """As :func:`search`, for all ``workloads`` of a space file; ``trials`` and ``time`` are over all of them.
 
-    ``patience`` is of each workload. With a :class:`Family` they are what its specs say.
+    ``patience`` is of each workload. With a :class:`Family` they are what its specs say. One workload alone,
+    of the file or another, is what :func:`search` takes as its ``workload``.
     """
     heard = heard_by(progress)
     if isinstance(space, Family):

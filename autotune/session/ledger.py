@@ -28,7 +28,7 @@ from autotune.session.opening.opening import OpenedStudy
 from autotune.session.opening.sources import lessons
 from autotune.session.progress import Best
 from autotune.session.remarks.changed_environment import say_changed
-from autotune.session.remarks.raised_limits import say_raised
+from autotune.session.remarks.raised_limits import failed_lower, say_raised
 from autotune.session.same_code import Known, known_codes
 from autotune.session.same_failure import SameFailure
 from autotune.session.searches import close_dead, expire, seconds_searched
@@ -280,7 +280,12 @@ class Ledger:
 
     def known_codes(self) -> dict[str, Known]:
         """Which code earlier sessions have measured, of what is as it is now."""
-        return known_codes(self.store.trials(self.study.record.id, purpose="search"), self.study.segment.id)
+        study = self.study.record.id
+        # At a limit that was raised since, code has failed that may succeed.
+        _, failed = failed_lower(self.store, study, self.spec.measure)
+        passed_over = {trial.id for trial in failed}
+        trials = [t for t in self.store.trials(study, purpose="search") if t.id not in passed_over]
+        return known_codes(trials, self.study.segment.id)
 
     # -- standing where the last session stood -------------------------------------------------
 

@@ -209,7 +209,7 @@ class Session:
             self.progress.note(ledger.failure.doubt)
         if outcome.status is Status.LOST and not self._giving_up and trial.attempt < MAX_ATTEMPTS:
             self.progress.note(f"trial {trial.number} was lost ({outcome.message}): it will be tried again")
-            ledger.retry(trial_id)
+            ledger.retry(trial_id, counts=bool(outcome.worker))  # else it was called off
 
     def _left(self, ledger: Ledger) -> int:
         limit = self.spec.budget.trials

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -116,7 +117,9 @@ class ModelInference(ArrayObjective):
         folder = self.context.cache / f"inference-{name}"
         told = folder / "compiled.json"
         if not told.exists():
-            folder.mkdir(exist_ok=True)
+            # One that was killed has left half of it: what is compiled anew would take as long as the rest.
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
             stand_by(knobs, self.context.cache)
             start = perf_counter()
             serve(deepcopy(self.network), self._examples[:1], knobs, folder)

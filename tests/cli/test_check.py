@@ -276,3 +276,14 @@ def test_where_nothing_is_feasible_no_time_is_foreseen(tmp_path: Path) -> None:
     said = check(tmp_path, exit_code=3)
     assert "0 feasible" in said and "20 s" not in said
     assert [line for line in said.splitlines() if "default" in line and not line.startswith("  ")] == []
+
+
+def test_a_function_that_needs_a_knob_which_may_not_be_there(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def a(fast, tile):\n    return 1.0\n")
+    knobs = "knobs: {fast: {flag: false}, tile: {range: [1, 9], when: WHEN}}\n"
+    space = f"autotune: 1\nname: a\nobjective: a.py:a\nworkload: {{m: 4}}\n{knobs}"
+    (tmp_path / "space.yaml").write_text(space.replace("WHEN", "workload.m > 2"))
+    check(tmp_path)
+    (tmp_path / "space.yaml").write_text(space.replace("WHEN", "fast"))
+    done = CliRunner().invoke(command, [str(tmp_path / "space.yaml")], standalone_mode=False)
+    assert isinstance(done.exception, InputError) and "write tile=None" in str(done.exception)

@@ -58,6 +58,18 @@ def test_why_tells_what_was_known_then(store: Path) -> None:
         assert all(there != here for there, here in near["differs"].values())
 
 
+def test_a_goal_may_have_the_name_of_anything_else_that_why_tells(tmp_path: Path) -> None:
+    """It had taken the place of the trial's number, id or status."""
+    space = Space([IntegerRange("x", 1, 4)])
+    study = StudySpec("named", space, metrics=(MetricSpec("status", goal="minimize"),))
+    with ask_tell(study, store=tmp_path / "study.db") as session:
+        for asked in session.ask(2):
+            session.tell(asked, {"status": 2.5 + asked.number})
+    told = document(why, "named:1", "--store", tmp_path / "study.db")
+    assert told["metric"] == "status"
+    assert (told["outcome"]["status"], told["outcome"]["value"]) == ("ok", 3.5)
+
+
 def test_why_says_the_same_by_id_and_by_number(store: Path) -> None:
     by_number = document(why, "7", "--study", "small", "--store", store)
     assert by_number == document(why, by_number["id"], "--store", store)

@@ -157,6 +157,18 @@ def test_a_model_that_answers_otherwise_is_always_caught(inference: Any, fault: 
             objective.check(wrong, np.random.default_rng(seed))
 
 
+def test_what_a_killed_one_has_half_compiled_is_compiled_anew(inference: Any) -> None:
+    """A package that was half written had been loaded, and half of a cache had made the time shorter."""
+    from inference_engines import DEFAULT
+
+    objective = inference(batch=5)
+    folder = objective.prepare({**DEFAULT}).folder
+    (folder / "compiled.json").unlink()
+    (folder / "half").write_text("")
+    again = objective.prepare({**DEFAULT})
+    assert again.folder == folder and not (folder / "half").exists() and again.compile_seconds > 0
+
+
 def test_what_was_compiled_once_took_as_long_as_it_took_then(inference: Any) -> None:
     objective = inference(batch=4)
     first, again = (objective.prepare({"engine": "traced", "freeze": True}) for _ in range(2))

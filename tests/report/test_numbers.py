@@ -9,6 +9,7 @@ import pytest
 
 from autotune.measure.outcome import Estimate
 from autotune.report.numbers import (
+    as_duration,
     digits_apart,
     say_count,
     say_estimate,
@@ -18,7 +19,9 @@ from autotune.report.numbers import (
     say_value,
     say_whole,
 )
-from autotune.space.spec import ratio_title
+from autotune.session.opening.loading import load_spec
+from autotune.space import IntegerRange, Space
+from autotune.space.spec import StudySpec, ratio_title
 
 
 @pytest.mark.parametrize(
@@ -127,3 +130,10 @@ def test_of_a_number_too_long_to_read_the_first_digits_are_said() -> None:
     assert say_whole(10**18 - 1) == "999,999,999,999,999,999"
     assert say_whole(factorial(200)) == "7.89e374"
     assert say_count(factorial(200), "combination") == "7.89e374 combinations"
+
+
+@pytest.mark.parametrize("seconds", [0.25, 20.0, 1_728_000.0, 1_234_567.5])
+def test_a_duration_in_a_command_is_read_as_what_it_was(seconds: float) -> None:
+    """One of twelve days or more had an exponent, which no option takes."""
+    spec = load_spec(StudySpec("a", Space([IntegerRange("x", 1, 2)])), time=as_duration(seconds))
+    assert spec.budget.time == seconds

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from autotune.cli.search import interruptible
+from autotune.report.words.summary import summarize
 from autotune.search.contract import Proposal
 from autotune.search.strategies.random import Random
 from autotune.session.api import open_session
@@ -63,5 +64,7 @@ def test_an_interrupt_while_finalists_are_measured_ends_that_and_is_gone_on_with
         with interruptible(searching):
             cut = searching.run()
         assert cut.reason == "interrupted" and not cut.defended
+        said = summarize(cut, space="s.yaml", budget=given.budget)
+        assert "search s.yaml --trials 6 " in said, "twice as many had been named"
         assert "the same command goes on with it" in capsys.readouterr().err
         assert open_session(given, store, objective=bowl).run().defended

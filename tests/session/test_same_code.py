@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import autotune
 from autotune.measure.outcome import CODE, SAME_CODE_AS, Estimate, Outcome
+from autotune.session.api import open_session
 from autotune.session.execution.workers import WorkerExecutor
 from autotune.session.same_code import Known, SameCode
+from autotune.space import IntegerRange, Space
 from autotune.status import Status
 from autotune.store.store import Store
 from tests.session.execution.test_executor import collect, spec_in, submit
@@ -146,3 +151,29 @@ def test_a_resumed_search_knows_what_it_has_measured(tmp_path: Path, inline: boo
         finals = [t for t in finals if t.session_id == max(f.session_id for f in finals)]
     halves = [t.configuration["x"] // 2 for t in finals]  # type: ignore[operator]
     assert len(halves) == len(set(halves)) == 5
+
+
+class Tight(autotune.Objective):
+    """Two configurations have the same code, which there is no room for at first."""
+
+    room = False
+
+    def code(self, prepared: Any) -> autotune.Code:
+        return autotune.Code(fingerprint="same")
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> float:
+        if not self.room:
+            raise autotune.OutOfMemory("no room")
+        return 1.0
+
+
+def test_what_failed_at_a_limit_that_was_raised_is_shared_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = Space([IntegerRange("x", 0, 1)])
+    spec = autotune.StudySpec("tight", space, measure=autotune.MeasureSettings(memory=1 << 30))
+    with Store.open("sqlite://") as store:
+        open_session(replace(spec, budget=autotune.Budget(trials=1)), store, objective=Tight).run()
+        monkeypatch.setattr(Tight, "room", True)
+        raised = replace(spec, measure=autotune.MeasureSettings(memory=1 << 40))
+        result = open_session(raised, store, objective=Tight).run()
+        assert [trial.status for trial in result.trials] == [Status.OUT_OF_MEMORY, Status.OK]
+        assert len(store.studies()) == 1

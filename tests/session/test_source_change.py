@@ -8,6 +8,7 @@ import autotune
 from autotune.measure.outcome import Outcome
 from autotune.session.progress import Best, Progress
 from autotune.space.configuration import Configuration
+from autotune.status import Status
 
 SPACE = """
 autotune: 1
@@ -50,3 +51,43 @@ def test_a_new_segment_begins_and_no_trial_mixes_codes(tmp_path: Path) -> None:
         by_segment.setdefault(trial.segment_id, set()).add(trial.metrics["time"].value)
     assert len(result.trials) == 12
     assert sorted(map(sorted, by_segment.values())) == [[1.0], [2.0]]
+    again = Editor(file)
+    gone_on = autotune.search(tmp_path / "space.yaml", trials=12, store=tmp_path / "study.db", progress=again)
+    assert (gone_on.study.id, again.count, again.notes) == (result.study.id, 0, []), "all was measured again"
+    file.write_text("def measure(a):\n    return 1.0\n")
+    reverted = autotune.search(tmp_path / "space.yaml", trials=2, store=tmp_path / "study.db", progress=again)
+    assert reverted.study.id != result.study.id and "a new study" in again.notes[0]
+
+
+PREPARED = """
+import autotune
+
+class Prepared(autotune.Objective):
+    def prepare(self, configuration):
+        return configuration["a"]
+
+    def measure(self, loaded, rng):
+        return 1.0
+"""
+
+
+class Restless(Editor):
+    """Edits it after every other trial."""
+
+    def finished(
+        self, number: int, configuration: Configuration, outcome: Outcome, best: Best | None
+    ) -> None:
+        self.count += outcome.status is Status.OK
+        if self.count % 2:
+            self.file.write_text(PREPARED.replace("1.0", f"{self.count}.0"))
+
+
+def test_what_an_edit_has_called_off_is_tried_again_however_often(tmp_path: Path) -> None:
+    """It counted as an attempt, of which there are three."""
+    file = tmp_path / "objective.py"
+    file.write_text(PREPARED)
+    (tmp_path / "space.yaml").write_text(SPACE.replace(":measure", ":Prepared"))
+    editor = Restless(file)
+    result = autotune.search(tmp_path / "space.yaml", trials=8, store=tmp_path / "study.db", progress=editor)
+    assert any("was lost (the objective's source has changed)" in note for note in editor.notes)
+    assert {(trial.status, trial.attempt) for trial in result.trials} == {(Status.OK, 1)}

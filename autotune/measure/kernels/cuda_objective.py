@@ -25,7 +25,7 @@ from autotune.measure.gpu.tensors import Tensor
 from autotune.measure.kernels.compile_cache import Compiled, cache_key, write_whole
 from autotune.measure.kernels.device_objective import DeviceObjective
 from autotune.measure.objective import Code, Context, Infeasible, WrongAnswer
-from autotune.space.configuration import Configuration
+from autotune.space.configuration import Configuration, Value
 
 _WARP = 32
 _MOST_SAID = 300
@@ -173,12 +173,17 @@ class CudaObjective(DeviceObjective):
         return program
 
     def code(self, prepared: Program) -> Code:
-        """The hash of the cubin and its launches; the most that any of the kernels takes of each resource."""
+        """The hash of the cubin and its launches; the most that any of the kernels takes of each resource.
+
+        A knob that neither macros() nor blocks() ask for can only be one of ``launch`` (how many blocks, how
+        often): what differs in it is no same code.
+        """
         if prepared.kernels is None:
             return Code(facts={"emulated": True})
         blocks = self.blocks(prepared.configuration)
         kernels = {name: prepared.kernels[name] for name in blocks}
-        identity = Path(prepared.path).read_bytes() + repr(sorted(blocks.items())).encode()
+        launched = sorted(blocks.items()), self._left_to_launch(prepared.configuration)
+        identity = Path(prepared.path).read_bytes() + repr(launched).encode()
         most = {
             "registers": max(k.registers for k in kernels.values()),
             "spilled_bytes": max(k.spill_store_bytes + k.spill_load_bytes for k in kernels.values()),
@@ -196,6 +201,13 @@ class CudaObjective(DeviceObjective):
         elif prepared.unshaken:
             facts["shaken"] = prepared.unshaken
         return Code(hashlib.sha256(identity).hexdigest(), most, facts)
+
+    def _left_to_launch(self, configuration: Configuration) -> list[tuple[str, Value]]:
+        """The knobs that make neither a macro nor a block."""
+        watched = _Watched(configuration)
+        self.macros(watched)
+        self.blocks(watched)
+        return sorted((name, value) for name, value in configuration.items() if name not in watched.asked)
 
     @cached_property
     def _compiler(self) -> CudaCompiler:
@@ -239,6 +251,20 @@ class CudaObjective(DeviceObjective):
             raise WrongAnswer(
                 f"with the warps held up at barriers: {wrong}: a barrier is missing somewhere"
             ) from wrong
+
+
+class _Watched(Configuration):
+    """A configuration that notes which of its knobs are asked for."""
+
+    __slots__ = ("asked",)
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        super().__init__(values)
+        self.asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> Value:
+        self.asked.add(name)
+        return super().__getitem__(name)
 
 
 class _OnEmulator:

@@ -81,6 +81,18 @@ class FunctionObjective(Objective):
                 problems.append(Problem(message, expected=expected, hint=nearest(knob, names)))
         return problems
 
+    def without_default(self, conditional: Collection[str]) -> list[Problem]:
+        """Which parameters need a default, since their ``conditional`` knobs are not always passed."""
+        return [
+            Problem(
+                f"{self._name}() needs {name!r}, a knob that has no value where its 'when' does not hold",
+                expected="a default",
+                hint=f"write {name}=None",
+            )
+            for name in self._required
+            if name in conditional
+        ]
+
     def _takes_whole(self, knobs: Collection[str]) -> bool:
         if self._parameters is None:
             return False

@@ -18,17 +18,23 @@ from autotune.measure.objective import Context
 from autotune.space.spec import PythonObjective
 
 
-def require_parameters(spec: PythonObjective, workload: Mapping[str, Any], knobs: Collection[str]) -> None:
+def require_parameters(
+    spec: PythonObjective,
+    workload: Mapping[str, Any],
+    knobs: Collection[str],
+    conditional: Collection[str] = (),
+) -> None:
     """Raises :class:`InputError` where the target surely is a function that does not fit the knobs.
 
-    The problems are those of :meth:`FunctionObjective.problems`, which a search finds once it has loaded it.
+    The problems are those of :meth:`FunctionObjective.problems`, which a search finds once it has loaded it;
+    and that a parameter of a ``conditional`` knob has no default, which the first trial without it finds.
     """
     written = written_function(spec)
     if written is None:
         return
     objective = FunctionObjective(Context(workload, {}, Path()), _stand_in(written), knobs)
     where = Location(str(target_file(spec)), written.lineno)
-    if problems := objective.problems(knobs):
+    if problems := [*objective.problems(knobs), *objective.without_default(conditional)]:
         raise InputError([replace(problem, where=where) for problem in problems])
 
 

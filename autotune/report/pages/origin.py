@@ -9,7 +9,7 @@ from typing import Any
 
 from autotune.provenance.document import part_of
 from autotune.report.knob_views import say_value_of
-from autotune.report.numbers import say_seconds, say_value
+from autotune.report.numbers import as_duration, say_seconds, say_value
 from autotune.report.pages.page import Commands, Paragraph, Part, Section, Table, Text
 from autotune.report.pages.subject import Subject, say_time
 from autotune.report.rows import rows_of
@@ -75,7 +75,7 @@ def _search(subject: Subject) -> str:
     if budget.get("trials"):
         words += ["--trials", str(budget["trials"])]
     if budget.get("time"):
-        words += ["--time", f"{budget['time']:g}s"]
+        words += ["--time", as_duration(budget["time"])]
     if budget.get("patience"):
         words += ["--patience", str(budget["patience"])]
     return shlex.join([*words, "--fresh"])

@@ -11,7 +11,15 @@ from autotune.measure.commands.handing import unwritten
 from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
 from autotune.provenance.document import part_of
 from autotune.report.knob_views import same_value
-from autotune.report.numbers import digits_apart, say_count, say_estimate, say_gain, say_ratio, say_value
+from autotune.report.numbers import (
+    as_duration,
+    digits_apart,
+    say_count,
+    say_estimate,
+    say_gain,
+    say_ratio,
+    say_value,
+)
 from autotune.report.text import shown
 from autotune.report.words.nearest_to_bounds import nearest_to_bounds
 from autotune.report.words.throughput import disagreement
@@ -317,14 +325,18 @@ def _more(result: Result, budget: Budget) -> str:
     """The options to go on with: the budget itself where something is left of it, else twice what was spent.
 
     It counts for the study as a whole. What ran out of patience needs more of that: of the rest some is left.
+    What was interrupted goes on with the same, in its finale too.
     """
     if budget.patience and result.reason == out_of_patience(budget.patience):
-        time = f" --time {budget.time:g}s" if budget.time else ""
+        time = f" --time {as_duration(budget.time)}" if budget.time else ""
         trials = f" --trials {budget.trials}" if budget.trials else ""
         return f"{time}{trials} --patience {2 * budget.patience}"
+    if result.reason == INTERRUPTED:
+        time = as_duration(budget.time) if budget.time else ""
+        limits = {"time": time, "trials": budget.trials, "patience": budget.patience}
+        return "".join(f" --{name} {limit}" for name, limit in limits.items() if limit)
     tried = sum(result.statuses.values()) - result.outside
-    interrupted = result.reason == INTERRUPTED
-    options = f" --time {budget.time * (1 if interrupted else 2):g}s" if budget.time else ""
+    options = f" --time {as_duration(2 * budget.time)}" if budget.time else ""
     if budget.trials and budget.trials > tried:
-        return f"{options} --trials {budget.trials}" if interrupted or not budget.time else options
+        return options or f" --trials {budget.trials}"
     return options if budget.time and not budget.trials else f"{options} --trials {max(2 * tried, 10)}"

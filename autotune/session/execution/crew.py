@@ -76,6 +76,7 @@ class Crew:
         self.measurers: list[Slot[Flight]] = []
         self.preparers: list[Slot[Flight]] = []
         self._entrants: list[WorkerEntrant] = []
+        self._renewed = False
         self._closing = ExitStack()
         """What is given back after the last worker: the folders of compiled files, then the lanes."""
         self._lanes = find_lanes(spec.measure) if lanes is None else lanes
@@ -117,6 +118,14 @@ class Crew:
                 slot.stop()
             self.preparers = []
         return ready
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        """Those of the source as it is now. No trial may be in flight where that has changed."""
+        if self._renewed:
+            self.measurers[0].stop()
+            self.measurers[0].fill()
+            self.ready, self._renewed = self.measurers[0].ready(), False
+        return self.ready.baselines
 
     @property
     def slots(self) -> list[Slot[Flight]]:
@@ -216,6 +225,7 @@ class Crew:
         for slot in self.measurers:
             slot.stop_when_idle()
         self._factory.forget(make_scratch(self._spec.name))
+        self._renewed = True
 
     def close(self) -> None:
         for slot in self.slots:

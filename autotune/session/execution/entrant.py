@@ -117,7 +117,9 @@ class WorkerEntrant(Entrant):
             if came is None:
                 return True
             self._entered = isinstance(self._at, Enter)
-            self._take(came, "measure" if self._entered else "prepare")
+            outcome = self._take(came, "measure" if self._entered else "prepare")
+            if self._entered and outcome is not None:
+                self.checked = outcome.metrics
             self._at = None
         if self._entered or self.failure is not None:
             return False

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Estimate, Outcome, Reading, Report
@@ -67,6 +68,9 @@ class Entrant(ABC):
 
     failure: Outcome | None = None
     """Why it cannot be read (any more); ``None`` while it can."""
+
+    checked: Mapping[str, Estimate] = MappingProxyType({})
+    """The metrics that its check has returned."""
 
     most_readings: int | None = None
     """How many different readings there are; more would tell nothing new. ``None``: as many as one likes."""

@@ -146,6 +146,7 @@ class InlineEntrant(Entrant):
                 return
         entered = runner.enter(what, lambda: prepared, seed=0)
         self.failure = entered if entered.status is not Status.OK else None
+        self.checked = entered.metrics
 
     def read(self, seed: int) -> tuple[Reading, ...]:
         if self.failure is not None:

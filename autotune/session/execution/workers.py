@@ -124,7 +124,7 @@ class WorkerExecutor(Executor):
         self._crew.renew()
 
     def baselines(self) -> tuple[Baseline, ...]:
-        return self._crew.ready.baselines
+        return self._crew.baselines()
 
     def entrants(self, wanted: Sequence[Configuration | Baseline], run: int = 0) -> list[Entrant]:
         return self._crew.entrants(wanted, run)

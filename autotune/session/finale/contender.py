@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autotune.measure.objective import Baseline
-from autotune.measure.outcome import Outcome, Reading
+from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.session.execution.executor import Entrant
 from autotune.space.configuration import Configuration
 from autotune.store.records import Purpose
@@ -24,6 +25,8 @@ class Contender:
     """Whether it is one of the best trials of the search."""
     entering: float = 0.0
     """Seconds until it could be read: all took so long together, divided by their number."""
+    checked: Mapping[str, Estimate] = field(default_factory=dict)
+    """What its check has returned as it entered."""
     failure: Outcome | None = None
     readings: list[Reading] = field(default_factory=list)
 

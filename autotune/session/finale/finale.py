@@ -61,8 +61,8 @@ def defend(
     if len(contenders) < len(asked):
         progress.note(
             f"there is time to measure {sum(c.finalist for c in contenders)} of the best again, not"
-            f" {sum(c.finalist for c in asked)}: {rounds.fewest} rounds of {_round(asked, seconds):.3g} s"
-            f" do not fit into {rounds.seconds:.3g} s"
+            f" {sum(c.finalist for c in asked)}: {rounds.fewest} rounds of"
+            f" {_share(asked, rounds, seconds):.3g} s do not fit into {rounds.seconds:.3g} s"
         )
     said = {"reason": reason}
     confirms = confirms and not of_several
@@ -73,10 +73,20 @@ def affordable(contenders: Sequence[Contender], rounds: Rounds, seconds: Reading
     """Without the last of the finalists, where there is room for fewer; the first one enters always."""
     optional = [c for c in contenders if c.finalist][1:]
     entering = [c for c in contenders if c not in optional]
-    room = rounds.room(_round(entering, seconds))
-    while optional and _round([*entering, *optional], seconds) > room:
+    room = rounds.room(_share(entering, rounds, seconds))
+    while optional and _share([*entering, *optional], rounds, seconds) > room:
         optional.pop()
     return [c for c in contenders if c in entering or c in optional]
+
+
+def _share(contenders: Sequence[Contender], rounds: Rounds, seconds: ReadingSeconds) -> float:
+    """Seconds of one of the fewest rounds, with its part of what they take before their first readings."""
+    return _round(contenders, seconds) + len(contenders) * seconds.entering / rounds.fewest
+
+
+def foreseen(contenders: Sequence[Contender], rounds: Rounds, seconds: ReadingSeconds) -> float:
+    """About how many seconds it takes until they have been read in ``rounds``."""
+    return len(contenders) * seconds.entering + rounds.longest(_round(contenders, seconds))
 
 
 def _round(contenders: Sequence[Contender], seconds: ReadingSeconds) -> float:
@@ -102,7 +112,7 @@ def remeasure(
     place = Place(study.record.id, ledger.session_id, study.segment.id)
     once = _round(contenders, seconds)
     limits = Rounds.of(spec, ledger.spent.seconds).among(len(contenders), once)
-    progress.defending(tuple(c.label for c in contenders), limits.longest(once))
+    progress.defending(tuple(c.label for c in contenders), foreseen(contenders, limits, seconds))
     if before := take_up(ledger.store, place, contenders):
         progress.note(f"the finale goes on where it was cut short, with {before} readings that were taken")
     kept = KeptReadings(ledger.store, place, contenders, knew)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from autotune.measure.clocks import monotonic
-from autotune.measure.outcome import Estimate, Outcome
+from autotune.measure.outcome import Outcome
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.statistics import estimate
 from autotune.session.execution.executor import Executor
@@ -48,7 +48,7 @@ def read_again(
         for contender, entrant in zip(entering_so, entrants, strict=True):
             contender.entrant, contender.entering = entrant, entering
             stack.callback(contender.entrant.close)
-            contender.failure = contender.entrant.failure
+            contender.failure, contender.checked = entrant.failure, entrant.checked
         rounds = read_in_rounds(spec, contenders, limits, before, after_reading)
     return rounds, {c.label: outcome_of(spec, c) for c in contenders}
 
@@ -146,7 +146,7 @@ def outcome_of(spec: StudySpec, contender: Contender) -> Outcome:
     """The outcome of the re-measurement of one contender, its bounds included."""
     if contender.failure is not None:
         return failed(contender, contender.failure)
-    metrics: dict[str, Estimate] = {}
+    metrics = dict(contender.checked)
     for name in dict.fromkeys(r.metric for r in contender.readings if not r.discarded):
         metrics[name] = estimate(contender.values(name), spec.measure.confidence)
     status, message = beyond_bounds(spec.metrics, metrics) or (Status.OK, "")

@@ -34,6 +34,10 @@ LEAST_SECONDS, USUAL_SECONDS = 5.0, 30.0
 took where that was less."""
 
 
+ENTERING = ("load", "check", "warmup")
+"""The phases in which a contender's process makes ready to be read. What it compiles is kept."""
+
+
 @dataclass(frozen=True)
 class Rounds:
     """How often contenders are read: no end before ``least`` rounds, none after ``most``."""
@@ -91,22 +95,29 @@ class ReadingSeconds:
     """The median; 0 where nothing was tried."""
     own: Mapping[str, float] = field(default_factory=dict)
     """By the hash of a configuration."""
+    entering: float = 0.0
+    """Before its first one: loading, checking and warming up, in the middle of those that were tried."""
 
     @classmethod
     def of(cls, spec: StudySpec, trials: Iterable[TrialRecord]) -> ReadingSeconds:
         """As the ``trials`` took that succeeded. Of trainings that may be stopped it is a whole one."""
         goal = spec.goals[0].name
         whole = spec.search.early_stopping is not None
+        tried = [trial for trial in trials if "measure" in trial.phases and goal in trial.metrics]
         taken = {
             trial.hash: trial.phases["measure"] / (1 if whole else max(trial.metrics[goal].n, 1))
-            for trial in trials
-            if "measure" in trial.phases and goal in trial.metrics
+            for trial in tried
         }
-        return cls(statistics.median(taken.values()) if taken else 0.0, taken)
+        entered = [sum(trial.phases.get(phase, 0.0) for phase in ENTERING) for trial in tried]
+        return cls(_middle(taken.values()), taken, _middle(entered))
 
     def __call__(self, configuration: Configuration | None) -> float:
         """Of a configuration, or of a baseline (``None``)."""
         return self.own.get(configuration.hash, self.usual) if configuration is not None else self.usual
+
+
+def _middle(seconds: Iterable[float]) -> float:
+    return statistics.median([*seconds] or [0.0])
 
 
 def _seconds(given: float | None, searched: float | None) -> float:

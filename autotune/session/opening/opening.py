@@ -130,10 +130,19 @@ def _written(record: StudyRecord) -> tuple[str, str, object]:
 
 
 def next_segment(store: Store, opened: OpenedStudy) -> OpenedStudy:
-    """The objective's files changed while the search runs: freeze them again and begin a new segment."""
+    """The objective's files changed while the search runs: freeze them again and begin a new segment.
+
+    From now on the study is that of these files: the same command goes on with it.
+    """
     source = snapshot(opened.sources)
     segment, notes = _segment(store, opened.record, source)
-    return replace(opened, segment=segment, source=source, notes=notes)
+    before = Identity(**opened.record.document["identity"])
+    now = replace(before, source=source.source_hash)
+    document = {**opened.record.document, "identity": asdict(now)}
+    record = replace(opened.record, key=now.key, document=document)
+    if now != before:
+        store.update_key(record)
+    return replace(opened, record=record, segment=segment, source=source, notes=notes)
 
 
 def _find_or_begin(

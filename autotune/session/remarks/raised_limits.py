@@ -18,20 +18,7 @@ LIMITS = {"timeout": Status.TIMEOUT, "prepare_timeout": Status.TIMEOUT, "memory"
 
 def say_raised(store: Store, study_id: int, now: MeasureSettings) -> str:
     """What to tell the user of trials of a study that ended at lower limits than ``now``'s; else empty."""
-    sessions = {session.id: session.settings.get("measure", {}) for session in store.sessions(study_id)}
-    limits = asdict(now)
-    raised = [
-        name for name in LIMITS if any(_limit(s, name) < _limit(limits, name) for s in sessions.values())
-    ]
-    failed = [
-        trial
-        for status in {LIMITS[name] for name in raised}
-        for trial in store.trials(study_id, purpose="search", status=status)
-        if any(
-            _ended_by(trial, name) and _limit(sessions[trial.session_id], name) < _limit(limits, name)
-            for name in raised
-        )
-    ]
+    raised, failed = failed_lower(store, study_id, now)
     if not failed:
         return ""
     one = len(failed) == 1
@@ -39,6 +26,27 @@ def say_raised(store: Store, study_id: int, now: MeasureSettings) -> str:
         f"{len(failed)} earlier {'trial' if one else 'trials'} failed at a lower limit than there is now"
         f" ({' or '.join(raised)}) and {'is' if one else 'are'} not tried again: --fresh begins anew"
     )
+
+
+def failed_lower(
+    store: Store, study_id: int, now: MeasureSettings
+) -> tuple[list[str], tuple[TrialRecord, ...]]:
+    """The limits that are higher ``now`` than in some session, and the trials that ended at those."""
+    sessions = {session.id: session.settings.get("measure", {}) for session in store.sessions(study_id)}
+    limits = asdict(now)
+    raised = [
+        name for name in LIMITS if any(_limit(s, name) < _limit(limits, name) for s in sessions.values())
+    ]
+    failed = tuple(
+        trial
+        for status in {LIMITS[name] for name in raised}
+        for trial in store.trials(study_id, purpose="search", status=status)
+        if any(
+            _ended_by(trial, name) and _limit(sessions[trial.session_id], name) < _limit(limits, name)
+            for name in raised
+        )
+    )
+    return raised, failed
 
 
 def _ended_by(trial: TrialRecord, limit: str) -> bool:

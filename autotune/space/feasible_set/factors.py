@@ -22,7 +22,7 @@ from autotune.space.feasible_set.terms import Term
 
 _BATCH = 1 << 14
 _MOST_DRAWS = 4_000_000
-"""Draws from a relaxed set after which sampling gives up."""
+"""Draws from a relaxed set after which those that were found are repeated; with none, sampling gives up."""
 _MOST_VALUES = 40_000_000
 """Values of variables that are drawn until then at most: sixty knobs take six times as long as ten."""
 _ESTIMATE_DRAWS = 20_000
@@ -77,7 +77,7 @@ class Factor(ABC):
         """The index of each row's assignment, or -1 where it is not one."""
 
     def write_sample(self, rng: np.random.Generator, matrix: Rows) -> None:
-        """Write an assignment into every row, each drawn uniformly and independently."""
+        """Write an assignment into every row, each drawn uniformly, and independently while that ends."""
         self.write(draw(rng, self.bounds[1], len(matrix)), matrix)
 
 
@@ -185,16 +185,28 @@ class RuledFactor(Factor):
         done = tried = 0
         most = min(_MOST_DRAWS, _MOST_VALUES // len(self.puzzle.weights))
         while done < len(matrix):
-            if tried >= most and done * 1000 < len(matrix):
-                raise InputError(
-                    f"the constraints are too tight to sample: of {tried:,} configurations that a part of "
-                    f"them allows only {done} satisfy all. Narrow the knobs, or loosen a constraint."
-                )
+            if tried >= most:
+                self._repeat(rng, matrix, done, tried)
+                return
             batch = min(max(1024, 4 * (len(matrix) - done)), _BATCH) if not tried else _BATCH
             rows, members = self.diagram.assignments(draw(rng, self.diagram.size, batch))
             good = np.flatnonzero(self._satisfied(rows))[: len(matrix) - done]
             self._decode(rows[good], members[good], matrix[done : done + len(good)])
             done, tried = done + len(good), tried + batch
+
+    def _repeat(self, rng: np.random.Generator, matrix: Rows, done: int, tried: int) -> None:
+        """Fill ``matrix`` from its first ``done`` rows: drawn they might take hours.
+
+        Each row is uniform still.
+        """
+        if not done:
+            raise InputError(
+                f"the constraints are too tight to sample: of {tried:,} configurations that a part of "
+                "them allows none satisfies all. Narrow the knobs, or loosen a constraint."
+            )
+        again = rng.integers(done, size=len(matrix) - done)
+        cells = list(self.cells)
+        matrix[done:, cells] = matrix[again][:, cells]
 
     @cached_property
     def _alone(self) -> list[Mapping[Term, Column]]:

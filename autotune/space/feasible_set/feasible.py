@@ -163,7 +163,11 @@ class FeasibleSet:
             yield from self.configurations(matrix[good])
 
     def sample(self, rng: np.random.Generator, n: int = 1) -> list[dict[str, Value]]:
-        """``n`` configurations, each drawn uniformly and independently (so with repeats)."""
+        """``n`` configurations, each drawn uniformly and independently (so with repeats).
+
+        Where constraints are too tangled to be counted and hardly any draw satisfies them, those that some
+        million draws have found are repeated.
+        """
         return self.configurations(self.sample_matrix(rng, n))
 
     # --- many at once ------------------------------------------------------------------------------

@@ -130,9 +130,17 @@ _POSTGRESQL = {
 def is_lost(error: sa.exc.DBAPIError) -> bool:
     """Whether a PostgreSQL server is gone, or this connection to it."""
     state = getattr(error.orig, "sqlstate", None)
-    if state is None:  # psycopg has none where it lost the server
-        return type(error.orig).__name__ == "OperationalError"
+    if state is None:
+        return _no_answer(error.orig)
     return state[:2] == "08" or state in ("57P01", "57P02", "57P03")
+
+
+def _no_answer(cause: BaseException | None) -> bool:
+    """Whether psycopg, without a code from the server, says that it never reached it or lost it.
+
+    What it refuses itself, such as a text with a NUL in it, has no code either.
+    """
+    return type(cause).__name__ in ("OperationalError", "ConnectionTimeout")
 
 
 @contextmanager
@@ -170,7 +178,7 @@ def explain(error: BaseException, address: Address, *, reading: bool = False) ->
     if state is not None:
         trouble = _POSTGRESQL.get(state) or _POSTGRESQL.get(state[:2], OTHER)
         trouble = UNREADABLE if reading and trouble is FORBIDDEN else trouble
-    else:  # psycopg gives no code where it never reached the server, or lost it
-        trouble = UNREACHABLE if address.kind == "postgresql" else OTHER
+    else:
+        trouble = UNREACHABLE if address.kind == "postgresql" and _no_answer(cause) else OTHER
     first = str(cause).strip().splitlines()
     return trouble.error(address, first[0] if first else type(cause).__name__)

@@ -170,3 +170,15 @@ def test_what_only_shaking_shows_is_a_missing_barrier(make: Make) -> None:
     said = r"with the warps held up at barriers: c\[0, 1\] is 2.0, .*: a barrier is missing somewhere"
     with pytest.raises(WrongAnswer, match=said):
         make()[0]._provoke(FakeLoaded(FakeLoaded()), once)
+
+
+def test_a_knob_that_only_a_launch_reads_is_no_same_code(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many blocks there are leaves no trace in the cubin: all but the first had never been measured."""
+    kernel, _ = make()
+    monkeypatch.setattr(type(kernel), "macros", lambda self, configuration: {"TILE": configuration["tile"]})
+
+    def code(**knobs: int) -> str:
+        return kernel.code(kernel.compile(Configuration(knobs))).fingerprint
+
+    assert code(tile=1, waves=1) != code(tile=1, waves=2)
+    assert code(tile=1, waves=1) == code(tile=2, waves=1), "a macro without a trace is shared"

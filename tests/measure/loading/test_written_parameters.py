@@ -68,3 +68,15 @@ def test_what_does_not_fit_is_said_as_a_search_says_it(tmp_path: Path, takes: st
     with pytest.raises(InputError) as raised:
         load_objective(PythonObjective("it.py:run", tmp_path), Context(WORKLOAD, {}, tmp_path), knobs=KNOBS)
     assert said.replace("it.py:2:", "it.py:") == str(raised.value)
+
+
+@pytest.mark.parametrize(("takes", "fits"), [("tile, unroll", False), ("tile, unroll=None", True)])
+def test_a_knob_that_is_not_always_there_needs_a_default(tmp_path: Path, takes: str, fits: bool) -> None:
+    """It had passed the check, and the first trial without it crashed."""
+    (tmp_path / "it.py").write_text(f"def run({takes}): ...\n")
+    given = PythonObjective("it.py:run", tmp_path)
+    if fits:
+        require_parameters(given, WORKLOAD, KNOBS, conditional=["unroll"])
+        return
+    with pytest.raises(InputError, match=r"run\(\) needs 'unroll', a knob that has no value"):
+        require_parameters(given, WORKLOAD, KNOBS, conditional=["unroll"])

@@ -266,12 +266,14 @@ def test_a_changed_source_is_used_from_then_on(tmp_path: Path) -> None:
     with closing(WorkerExecutor(spec, {}, prepare_workers=1)) as executor:
         submit(executor, 1)
         collect(executor, 1)
-        (tmp_path / "objective.py").write_text(OBJECTIVE.replace("loaded + 1e-3", "loaded + 1000 + 1e-3"))
+        changed = OBJECTIVE.replace("loaded + 1e-3", "loaded + 1000 + 1e-3").replace('"vendor"', '"another"')
+        (tmp_path / "objective.py").write_text(changed)
         submit(executor, 2)
         executor.reload()
         assert collect(executor, 1)[1][2].status == "lost"
         submit(executor, 2)
         assert collect(executor, 1)[1][2].metrics["time"].value > 1000
+        assert "another" in [baseline.name for baseline in executor.baselines()]
 
 
 def test_a_changed_source_may_prepare_though_the_one_before_did_not(tmp_path: Path) -> None:

@@ -66,6 +66,25 @@ def search(folder: Path, late: Late, knobs: str = KNOBS, trials: int = 4) -> aut
     return autotune.search(spec, objective=late.measure, store=folder / "s.db", trials=trials, progress=late)
 
 
+class CheckedAgain(autotune.Objective):
+    """Looks closer in the finale, as one does that has held data back."""
+
+    def check(self, loaded: Configuration, rng: np.random.Generator) -> dict[str, float]:
+        return {"accuracy": 0.9} if self.final else {}
+
+    def measure(self, loaded: Configuration, rng: np.random.Generator) -> float:
+        return 8.0 / float(loaded["x"])  # type: ignore[arg-type]
+
+
+def test_what_only_the_check_of_a_finale_tells_is_in_the_answer(tmp_path: Path) -> None:
+    (tmp_path / "objective.py").write_text("")
+    text = SPACE + "metrics: {time: {goal: minimize, unit: s}, accuracy: {at_least: 0.5}}\n"
+    spec = parse_spec(text, tmp_path / "space.yaml", {})
+    result = autotune.search(spec, objective=CheckedAgain, store=tmp_path / "s.db", trials=4)
+    assert result.defended and result.metrics["accuracy"].value == 0.9
+    assert "was not checked" not in result.remark
+
+
 def test_what_was_read_before_a_failure_is_kept(tmp_path: Path) -> None:
     def fails() -> None:
         raise RuntimeError("no more")

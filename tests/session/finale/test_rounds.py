@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from autotune.measure.outcome import Estimate
 from autotune.session.finale.contender import Contender
-from autotune.session.finale.finale import affordable
+from autotune.session.finale.finale import affordable, foreseen
 from autotune.session.finale.rounds import FEWEST_ROUNDS, MIN_ROUNDS, ReadingSeconds, Rounds
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
@@ -83,6 +83,8 @@ def test_a_reading_of_a_training_is_all_of_it() -> None:
     assert seconds(Configuration({"x": 9})) == seconds.usual, "was not tried"
     assert ReadingSeconds.of(parse_spec(TRAINING), trials)(Configuration({"x": 2})) == pytest.approx(2.0)
     assert ReadingSeconds.of(parse_spec(SPACE), []).usual == 0.0
+    checked = [replace(one, phases={"load": 1.0, "check": 3.0, "measure": 1.0}) for one in trials]
+    assert ReadingSeconds.of(parse_spec(SPACE), checked).entering == 4.0
 
 
 def test_the_last_finalists_are_left_out_first_and_nobody_else() -> None:
@@ -105,3 +107,6 @@ def test_the_last_finalists_are_left_out_first_and_nobody_else() -> None:
     slow_default = {Configuration({"x": 1}).hash: 5.0}
     assert labels(ReadingSeconds(0.1, slow_default)) == "12345", "they take next to nothing beside it"
     assert labels(ReadingSeconds(1.0, slow_default)) == "1235"
+    assert labels(ReadingSeconds(0.1, entering=1.0)) == "12345"
+    assert foreseen(all_of_them, rounds, ReadingSeconds(0.1, entering=20.0)) == 5 * 20.0 + 20.0
+    assert labels(ReadingSeconds(0.1, entering=20.0)) == "125", "loading and checking takes time as well"

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.errors import AutotuneError
+from autotune.space.feasible_set import factors
 from autotune.space.feasible_set.factors import RuledFactor
 from autotune.space.feasible_set.layering import IN_ALL, LIMIT
 from autotune.space.knobs import (
@@ -255,3 +256,17 @@ def test_no_fewer_are_estimated_than_are_there_for_sure():
     found = feasible(knobs, f"(x == 1 and y == 1 and z == 1) or {rare}", limit=10_000)
     assert found.bounds[0] == 100**3 and found.size is None
     assert found.bounds[0] <= found.estimate.low <= found.estimate.value <= found.estimate.high
+
+
+def test_of_a_set_that_is_hardly_ever_hit_some_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    knobs: list[Knob] = [IntegerRange(f"k{n}", 1, 97) for n in range(8)]
+    tangle = " + ".join(f"{n + 2} * k{n} * k{(n + 3) % 8}" for n in range(8))
+    found = feasible(knobs, f"({tangle}) % 1009 == 7")
+    assert found.size is None
+    monkeypatch.setattr(factors, "_MOST_DRAWS", 40_000)
+    drawn = found.sample(np.random.default_rng(0), 600)
+    assert all(values in found for values in drawn)
+    assert 10 < len({tuple(values.values()) for values in drawn}) < 120
+    monkeypatch.setattr(factors, "_MOST_DRAWS", 0)
+    with pytest.raises(AutotuneError, match="too tight to sample"):
+        found.sample(np.random.default_rng(0), 1)
