@@ -1,9 +1,9 @@
 """From which probability of success on a candidate is as good as any; what is less likely comes last.
 
 The ambition (:mod:`~autotune.search.acquisition.ambition`) makes log-improvements differ by more than any
-probability can weigh. Each limit is a part of the share of all tries that succeeded: where many have failed so
-far, little is likely, and to keep to that would be to stay at the few points that did. But no share counts as
-less than :data:`EVEN`: else each failure would make doubtful tries pass for likely ones, and so fail the next.
+probability can weigh. Each limit is a part of the share of all tries that succeeded: where many have failed
+so far, little is likely, and to keep to that would be to stay at the few points that did. But no share counts
+as less than :data:`EVEN`: else each failure would let what is less likely pass, which fails all the more.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ FORESEEN = 0.8
 teaches little. With 0.9 and 1 there are fewer still, and one in seventy searches misses the best."""
 
 EVEN = 0.5
-"""The least that the share of successes counts as."""
+"""The least that the share counts as, where failures are only seen; what is measured says by how much."""
 
 
 def feasibility_threshold(targets: Targets, ran_out: bool, surrogate: Surrogate | None = None) -> float:
     """That probability after these tries; ``ran_out``: whether one of them ran out of memory."""
-    share = max(EVEN, targets.likelihood)
-    if surrogate and surrogate.knows_cap:
-        return FORESEEN * share
-    unforeseen = ran_out and not (surrogate and surrogate.foresees_memory)
-    return (AT_A_LIMIT if unforeseen else LIKELY) * share
+    if surrogate is None:
+        return (AT_A_LIMIT if ran_out else LIKELY) * targets.likelihood
+    if surrogate.knows_cap:
+        return FORESEEN * targets.likelihood
+    if surrogate.foresees_memory:
+        return LIKELY * targets.likelihood
+    share = targets.likelihood if surrogate.bounded else max(EVEN, targets.likelihood)
+    return (AT_A_LIMIT if ran_out else LIKELY) * share

@@ -1,0 +1,237 @@
+"""Strategies on spaces most of whose configurations fail, for reasons that nobody wrote down.
+
+    python -m benchmarks.few_succeed --strategies auto,optuna-tpe,evolution,random --seeds 20 --jobs 2
+
+A kernel whose rules are not stated, a program that runs in one corner of its options: what somebody uses
+today works, most other configurations do not, and a trial only shows that it failed. The problems are drawn
+anew for each seed, all strategies search the same ones and try the default, which works, first. The best time
+is known from listing all. Given is the time of the best configuration tried over that: the geometric mean
+over seeds, after 20, 40 and 80 tries; the searches that found the best; and how many of the 80 tries failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autotune.search.contract import Observation
+from autotune.search.contract import Problem as SearchProblem
+from autotune.search.registry import make_strategy, strategy_class
+from autotune.space.knobs import Choice, IntegerRange, OrderedValues
+from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+from benchmarks.publishing import publish, software
+from benchmarks.running import at_least_one, one_thread_each, run_as_command, split_names
+
+AFTER = (20, 40, 80)
+TIME = (MetricSpec("time", "minimize"),)
+Values = Mapping[str, Any]
+Random = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A space, how a configuration fails, and the logarithm of its time; infinite where it does."""
+
+    space: Space
+    log_time: Callable[[Values], float]
+    failure: Status = Status.INFEASIBLE
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search came to."""
+
+    above: tuple[float, ...]
+    """The logarithm of the best time so far over the best there is, try by try."""
+    failed: int
+
+
+def ball(rng: Random) -> Problem:
+    """Five numbers, of which what is near a place that nobody knows runs: one in twenty."""
+    middle, slope = rng.integers(2, 8, 5), rng.uniform(0.05, 0.3, 5)
+    best = middle + rng.integers(-1, 2, 5)
+    names = [f"k{i}" for i in range(5)]
+    default = middle + rng.permutation([3, -2, 2, 0, 0])
+    space = Space(
+        [
+            OrderedValues(name, tuple(range(10)), default=int(np.clip(own, 0, 9)))
+            for name, own in zip(names, default, strict=True)
+        ]
+    )
+
+    def log_time(values: Values) -> float:
+        at = np.array([values[name] for name in names])
+        return float(np.abs(at - best) @ slope) if np.abs(at - middle).sum() <= 9 else math.inf
+
+    return Problem(space, log_time)
+
+
+def sizes(rng: Random) -> Problem:
+    """Five sizes, of which all but small ones run out of memory; larger ones are faster, up to a point."""
+    gain, demand = rng.uniform(0.05, 0.4, 5), rng.uniform(0.5, 1.5, 5)
+    names = [f"size{i}" for i in range(5)]
+    space = Space([OrderedValues(name, tuple(2**i for i in range(8))) for name in names])
+
+    def log_time(values: Values) -> float:
+        logs = np.log2([values[name] for name in names])
+        return float(0.03 * ((logs - 2) ** 2).sum() - gain @ logs) if demand @ logs <= 9.0 else math.inf
+
+    return Problem(space, log_time, Status.OUT_OF_MEMORY)
+
+
+def tiles(rng: Random) -> Problem:
+    """The tiles of a product on a GPU, whose divisions must come out even: one in twenty does."""
+    weight = rng.uniform(0.1, 0.6, 6)
+    best = (rng.uniform(4.5, 6.5), rng.uniform(4.5, 6.5), rng.uniform(3, 5), rng.uniform(3, 5))
+    tile, lanes = (16, 32, 48, 64, 96, 128), (1, 2, 4, 8)
+    space = Space(
+        [
+            OrderedValues("m", tile, default=64),
+            OrderedValues("n", tile, default=64),
+            OrderedValues("k", (8, 16, 32), default=16),
+            OrderedValues("own_m", lanes, default=4),
+            OrderedValues("own_n", lanes, default=4),
+            OrderedValues("threads", (32, 64, 128, 256, 512), default=256),
+            OrderedValues("vector", (1, 2, 4), default=1),
+        ]
+    )
+
+    def log_time(values: Values) -> float:
+        m, n, k, own_m, own_n, threads, vector = (values[knob.name] for knob in space.knobs)
+        uneven = m * k % (threads * vector) or n * k % (threads * vector) or m % own_m or n % own_n
+        if uneven or (m // own_m) * (n // own_n) != threads:
+            return math.inf
+        off = np.abs(np.log2([m, n, own_m * own_n, k]) - best)
+        return float(
+            weight[:4] @ off + weight[4] * (4 - vector) / 5 + weight[5] * abs(math.log2(threads) - 7)
+        )
+
+    return Problem(space, log_time)
+
+
+def pairs(rng: Random) -> Problem:
+    """Four libraries and a size; two in five combinations of the first three do not go together."""
+    names, others = "abcd", tuple(f"v{i}" for i in range(6))
+    bad = rng.random((6, 6, 6)) < 0.4
+    bad[0, 0, 0] = False
+    effects, together = rng.normal(0.0, 0.3, (4, 6)), rng.normal(0.0, 0.25, (6, 6))
+    space = Space([*(Choice(name, others) for name in names), IntegerRange("size", 1, 40)])
+
+    def log_time(values: Values) -> float:
+        a, b, c, d = (others.index(values[name]) for name in names)
+        if bad[a, b, c]:
+            return math.inf
+        off = 0.02 * abs(values["size"] - 20)
+        return float(effects[range(4), (a, b, c, d)].sum() + together[c, d] + off)
+
+    return Problem(space, log_time)
+
+
+PROBLEMS: dict[str, Callable[[Random], Problem]] = {
+    "near a hidden place": ball,
+    "sizes, memory not measured": sizes,
+    "tiles, rules not stated": tiles,
+    "libraries that do not go together": pairs,
+}
+
+
+def drawn(name: str, seed: int) -> Problem:
+    return PROBLEMS[name](np.random.default_rng((seed, list(PROBLEMS).index(name))))
+
+
+def succeeding(problem: Problem) -> tuple[float, float]:
+    """The part of all configurations that succeed, and the logarithm of the best time."""
+    times = [problem.log_time(configuration) for configuration in problem.space.feasible]
+    return sum(map(math.isfinite, times)) / len(times), min(times)
+
+
+def search(name: str, strategy: str, seed: int, tries: int = max(AFTER)) -> Found:
+    """One search."""
+    problem = drawn(name, seed)
+    _, optimum = succeeding(problem)
+    searcher = make_strategy(strategy, SearchProblem(problem.space, TIME, tries), seed)
+    above, best, failed = [], math.inf, 0
+    for _ in range(tries):
+        proposal = searcher.ask()[0]
+        log_time = problem.log_time(proposal.configuration)
+        works = math.isfinite(log_time)
+        status, metrics = (Status.OK, {"time": math.exp(log_time)}) if works else (problem.failure, {})
+        searcher.tell([Observation(proposal.configuration, status, metrics, reason=proposal.reason)])
+        best, failed = min(best, log_time - optimum), failed + (not works)
+        above.append(best)
+    return Found(tuple(above), failed)
+
+
+def table(strategies: Sequence[str], runs: Mapping[tuple[str, str], Sequence[Found]]) -> list[str]:
+    """Times over the best there is, searches that found it, and failures, a line a problem."""
+    lines = [
+        f"| | {' | '.join(f'`{strategy}`' for strategy in strategies)} |",
+        "|---|" + "---|" * len(strategies),
+    ]
+    for name in PROBLEMS:
+        cells = []
+        for strategy in strategies:
+            found = runs[name, strategy]
+            means = np.exp(np.mean([one.above for one in found], axis=0))
+            optima = sum(math.isclose(one.above[-1], 0.0, abs_tol=1e-9) for one in found)
+            failed = np.mean([one.failed for one in found])
+            times = ", ".join(f"{means[after - 1]:.3f}" for after in AFTER)
+            cells.append(f"{times}; {optima} of {len(found)}; {failed:.0f}")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
+def main() -> None:
+    one_thread_each()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--strategies", default="auto,optuna-tpe,evolution,random")
+    parser.add_argument(
+        "--first", type=int, default=200, help="the first seed; lower ones served development"
+    )
+    parser.add_argument("--seeds", type=at_least_one, default=20)
+    parser.add_argument("--jobs", type=at_least_one, default=1)
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
+    strategies = split_names(asked.strategies)
+    for strategy in strategies:
+        strategy_class(strategy)
+    seeds = range(asked.first, asked.first + asked.seeds)
+    cases = list(product(PROBLEMS, strategies, seeds))
+    runs: dict[tuple[str, str], list[Found]] = {}
+    with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
+        for (name, way, _), found in zip(cases, pool.map(search, *zip(*cases, strict=True)), strict=True):
+            runs.setdefault((name, way), []).append(found)
+    share = {name: np.mean([succeeding(drawn(name, seed))[0] for seed in seeds]) for name in PROBLEMS}
+    text = "\n".join(
+        [
+            "# Where few configurations succeed",
+            "",
+            f"`python -m benchmarks.few_succeed --strategies {asked.strategies} --first {asked.first}"
+            f" --seeds {asked.seeds}`",
+            "",
+            f"{software('optuna')}. The time of the best configuration tried over the best there is, after"
+            f" {', '.join(map(str, AFTER))} tries: the geometric mean over {asked.seeds} problems drawn at"
+            f" random, the same for all; the searches that found the best; and how many of {max(AFTER)} tries"
+            f" failed. Of all configurations there succeed"
+            f" {', '.join(f'{part:.0%} ({name})' for name, part in share.items())}.",
+            "",
+            *table(strategies, runs),
+            "",
+        ]
+    )
+    publish(text, asked.out)
+
+
+if __name__ == "__main__":
+    run_as_command(main)
