@@ -92,8 +92,9 @@ def test_from_python(rows: Path) -> None:
     assert dict(found.best or {}) == {"tile": 8} and dict(found.study.workload)["m"] == 8
     with autotune.ask_tell(rows / "rows.yaml", workload={"m": 2}, store=rows / "s.db") as study:
         assert sorted(trial.configuration["tile"] for trial in study.ask(9)) == [1, 2]
-    for wrong in ({"m": None}, {3: 4}, "m=8"):
-        with pytest.raises(InputError, match="by their names"):
+    wrongs = {"'m' of the workload is None": {"m": None}, "named 3": {3: 4}, "by their names": "m=8"}
+    for said, wrong in wrongs.items():
+        with pytest.raises(InputError, match=said):
             autotune.search(rows / "rows.yaml", workload=wrong, store=rows / "s.db")  # type: ignore[arg-type]
     spec = autotune.read_spec(rows / "rows.yaml")
     with pytest.raises(InputError, match="beside what is no space file"):

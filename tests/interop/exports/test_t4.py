@@ -138,7 +138,7 @@ FINISHED = [status for status in Status if status.finished]
         st.tuples(
             st.sampled_from(FINISHED),
             st.floats(1e-9, 1e6),
-            st.lists(st.floats(1e-9, 1e6), max_size=4),
+            st.lists(st.floats(0.5, 50.0), max_size=4),
             st.sampled_from(["s", "ms", "us", "ns"]),
         ),
         min_size=1,
@@ -147,13 +147,15 @@ FINISHED = [status for status in Status if status.finished]
 )
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, ...]]) -> None:
     unit = rows[0][3]
+    per_unit = seconds_in(unit)
+    assert per_unit is not None
     trials = [
         Trial(
             configuration=Configuration({**KNOBS, "tile": number}),
             status=status,
             metrics={} if status.failed else {"time": value, "error": value / 2},
             units={"time": unit, "error": ""},
-            runtimes=tuple(runtimes),
+            runtimes=tuple(value * per_unit * times for times in runtimes),
             message=f"trial {number}",
         )
         for number, (status, value, runtimes, _) in enumerate(rows)
@@ -161,8 +163,6 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[A
     file = tmp_path_factory.mktemp("t4") / "trials.json.gz"
     file.write_bytes(gzip.compress(json.dumps(document(trials, ["time"], {})).encode()))
     back = read_recording(file).entries
-    per_unit = seconds_in(unit)
-    assert per_unit is not None
     assert [t.configuration for t in back] == [t.configuration for t in trials]
     assert [t.status for t in back] == [t.status for t in trials]
     assert [t.error for t in back] == [t.message for t in trials]
