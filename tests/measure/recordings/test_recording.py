@@ -316,7 +316,7 @@ def test_a_time_and_runtimes_that_cannot_be_in_the_units_said_are_refused(tmp_pa
     """The runtimes alone had been replayed: 1500 s of what had taken 1.5 ms."""
     times = {"runtimes": [1.5e6, 1.6e6]}
     broken = {"value": 1.5e6, "unit": "ns", "times": times}
-    with pytest.raises(InputError, match=r"(?s)time of 0.0015 s and runtimes of 1500 to 1600 s.*metadata.timeunit"):
+    with pytest.raises(InputError, match=r"(?s)0.0015 s and runtimes of 1500 to 1600 s.*metadata.timeunit"):
         read(tmp_path, t4([result(**broken)]))  # type: ignore[arg-type]
     assert read(tmp_path, t4([result(**broken)], "ns")).entries[0].readings == (0.0015, 0.0016)  # type: ignore[arg-type]
     failed = result(**broken, invalidity="runtime")  # type: ignore[arg-type]
