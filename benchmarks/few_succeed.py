@@ -14,12 +14,8 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -30,22 +26,20 @@ from autotune.space.knobs import Choice, IntegerRange, OrderedValues
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
+from benchmarks.many_knobs_problems import Problem, Random, Values
 from benchmarks.publishing import publish, software
-from benchmarks.running import at_least_one, one_thread_each, run_as_command, split_names
+from benchmarks.running import at_least_one, one_thread_each, run_as_command, search_all, split_names
 
 AFTER = (20, 40, 80)
 TIME = (MetricSpec("time", "minimize"),)
-Values = Mapping[str, Any]
-Random = np.random.Generator
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A space, how a configuration fails, and the logarithm of its time; infinite where it does."""
+class Failing(Problem):
+    """A problem most of whose configurations fail: of those the logarithm of the time is infinite."""
 
-    space: Space
-    log_time: Callable[[Values], float]
     failure: Status = Status.INFEASIBLE
+    """How."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +51,7 @@ class Found:
     failed: int
 
 
-def ball(rng: Random) -> Problem:
+def ball(rng: Random) -> Failing:
     """Five numbers, of which what is near a place that nobody knows runs: one in twenty."""
     middle, slope = rng.integers(2, 8, 5), rng.uniform(0.05, 0.3, 5)
     best = middle + rng.integers(-1, 2, 5)
@@ -74,10 +68,10 @@ def ball(rng: Random) -> Problem:
         at = np.array([values[name] for name in names])
         return float(np.abs(at - best) @ slope) if np.abs(at - middle).sum() <= 9 else math.inf
 
-    return Problem(space, log_time)
+    return Failing(space, log_time)
 
 
-def sizes(rng: Random) -> Problem:
+def sizes(rng: Random) -> Failing:
     """Five sizes, of which all but small ones run out of memory; larger ones are faster, up to a point."""
     gain, demand = rng.uniform(0.05, 0.4, 5), rng.uniform(0.5, 1.5, 5)
     names = [f"size{i}" for i in range(5)]
@@ -87,10 +81,10 @@ def sizes(rng: Random) -> Problem:
         logs = np.log2([values[name] for name in names])
         return float(0.03 * ((logs - 2) ** 2).sum() - gain @ logs) if demand @ logs <= 9.0 else math.inf
 
-    return Problem(space, log_time, Status.OUT_OF_MEMORY)
+    return Failing(space, log_time, Status.OUT_OF_MEMORY)
 
 
-def tiles(rng: Random) -> Problem:
+def tiles(rng: Random) -> Failing:
     """The tiles of a product on a GPU, whose divisions must come out even: one in twenty does."""
     weight = rng.uniform(0.1, 0.6, 6)
     best = (rng.uniform(4.5, 6.5), rng.uniform(4.5, 6.5), rng.uniform(3, 5), rng.uniform(3, 5))
@@ -117,10 +111,10 @@ def tiles(rng: Random) -> Problem:
             weight[:4] @ off + weight[4] * (4 - vector) / 5 + weight[5] * abs(math.log2(threads) - 7)
         )
 
-    return Problem(space, log_time)
+    return Failing(space, log_time)
 
 
-def pairs(rng: Random) -> Problem:
+def pairs(rng: Random) -> Failing:
     """Four libraries and a size; two in five combinations of the first three do not go together."""
     names, others = "abcd", tuple(f"v{i}" for i in range(6))
     bad = rng.random((6, 6, 6)) < 0.4
@@ -135,10 +129,10 @@ def pairs(rng: Random) -> Problem:
         off = 0.02 * abs(values["size"] - 20)
         return float(effects[range(4), (a, b, c, d)].sum() + together[c, d] + off)
 
-    return Problem(space, log_time)
+    return Failing(space, log_time)
 
 
-PROBLEMS: dict[str, Callable[[Random], Problem]] = {
+PROBLEMS: dict[str, Callable[[Random], Failing]] = {
     "near a hidden place": ball,
     "sizes, memory not measured": sizes,
     "tiles, rules not stated": tiles,
@@ -146,11 +140,11 @@ PROBLEMS: dict[str, Callable[[Random], Problem]] = {
 }
 
 
-def drawn(name: str, seed: int) -> Problem:
+def drawn(name: str, seed: int) -> Failing:
     return PROBLEMS[name](np.random.default_rng((seed, list(PROBLEMS).index(name))))
 
 
-def succeeding(problem: Problem) -> tuple[float, float]:
+def succeeding(problem: Failing) -> tuple[float, float]:
     """The part of all configurations that succeed, and the logarithm of the best time."""
     times = [problem.log_time(configuration) for configuration in problem.space.feasible]
     return sum(map(math.isfinite, times)) / len(times), min(times)
@@ -207,11 +201,7 @@ def main() -> None:
     for strategy in strategies:
         strategy_class(strategy)
     seeds = range(asked.first, asked.first + asked.seeds)
-    cases = list(product(PROBLEMS, strategies, seeds))
-    runs: dict[tuple[str, str], list[Found]] = {}
-    with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
-        for (name, way, _), found in zip(cases, pool.map(search, *zip(*cases, strict=True)), strict=True):
-            runs.setdefault((name, way), []).append(found)
+    runs = search_all(search, PROBLEMS, strategies, seeds, asked.jobs)
     share = {name: np.mean([succeeding(drawn(name, seed))[0] for seed in seeds]) for name in PROBLEMS}
     text = "\n".join(
         [

@@ -14,8 +14,6 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
 
@@ -28,7 +26,7 @@ from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.many_knobs_problems import PROBLEMS
 from benchmarks.publishing import machine, publish, software
-from benchmarks.running import at_least_one, one_thread_each, run_as_command, split_names
+from benchmarks.running import at_least_one, one_thread_each, run_as_command, search_all, split_names
 
 AFTER = (25, 50, 100)
 NOISE = 0.003
@@ -106,15 +104,12 @@ def main() -> None:
     strategies = split_names(asked.strategies)
     for strategy in strategies:
         strategy_class(strategy)
-    cases = [(name, way, seed) for name in PROBLEMS for way in strategies for seed in range(asked.seeds)]
-    runs: dict[tuple[str, str], list[list[float]]] = {}
-    seconds: dict[str, list[float]] = {}
-    with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
-        for (name, way, _), (found, own) in zip(
-            cases, pool.map(search, *zip(*cases, strict=True)), strict=True
-        ):
-            runs.setdefault((name, way), []).append(found)
-            seconds.setdefault(way, []).append(own)
+    searched = search_all(search, PROBLEMS, strategies, range(asked.seeds), asked.jobs)
+    runs = {case: [found for found, _ in all_seeds] for case, all_seeds in searched.items()}
+    seconds = {
+        way: float(np.mean([own for name in PROBLEMS for _, own in searched[name, way]]))
+        for way in strategies
+    }
     text = "\n".join(
         [
             "# Many knobs",
@@ -125,7 +120,7 @@ def main() -> None:
             f" default's, after {', '.join(map(str, AFTER))} tries: the geometric mean over {asked.seeds}"
             f" problems drawn at random, the same for all. Readings are off by {NOISE:.1%}.",
             "",
-            *table(strategies, runs, {way: float(np.mean(own)) for way, own in seconds.items()}),
+            *table(strategies, runs, seconds),
             "",
         ]
     )

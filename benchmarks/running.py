@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -16,6 +17,7 @@ from benchmarks.kept import add_line
 from benchmarks.peers.client import PeerError
 
 Search = TypeVar("Search")
+Found = TypeVar("Found")
 Line = Mapping[str, object]
 
 
@@ -74,6 +76,24 @@ def known_names(text: str, what: str, known: Iterable[str]) -> list[str]:
     if not names:
         raise InputError(Problem(f"no {what} is named", expected=listed(known)))
     return names
+
+
+def search_all(
+    search: Callable[[str, str, int], Found],
+    problems: Iterable[str],
+    strategies: Iterable[str],
+    seeds: Iterable[int],
+    jobs: int,
+) -> dict[tuple[str, str], list[Found]]:
+    """What each search came to, in ``jobs`` workers: by problem and strategy, in the order of the seeds."""
+    cases = list(product(problems, strategies, seeds))
+    runs: dict[tuple[str, str], list[Found]] = {}
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        for (problem, strategy, _), found in zip(
+            cases, pool.map(search, *zip(*cases, strict=True)), strict=True
+        ):
+            runs.setdefault((problem, strategy), []).append(found)
+    return runs
 
 
 def append_lines(

@@ -17,10 +17,8 @@ import argparse
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +31,7 @@ from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.publishing import publish, software
-from benchmarks.running import at_least_one, one_thread_each, run_as_command, split_names
+from benchmarks.running import at_least_one, one_thread_each, run_as_command, search_all, split_names
 
 Floats = NDArray[np.float64]
 
@@ -202,15 +200,8 @@ def main() -> None:
     strategies = split_names(asked.strategies)
     for strategy in strategies:
         strategy_class(strategy)
-    cases = [
-        (name, strategy, seed) for name in FUNCTIONS for strategy in strategies for seed in range(asked.seeds)
-    ]
-    runs: dict[tuple[str, str], list[list[float]]] = {}
-    with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
-        for (name, strategy, _), found in zip(
-            cases, pool.map(partial(regrets, whole=asked.whole), *zip(*cases, strict=True)), strict=True
-        ):
-            runs.setdefault((name, strategy), []).append(found)
+    search = partial(regrets, whole=asked.whole)
+    runs = search_all(search, FUNCTIONS, strategies, range(asked.seeds), asked.jobs)
     text = "\n".join(
         [
             f"# Smooth functions of {'integer' if asked.whole else 'continuous'} knobs",
