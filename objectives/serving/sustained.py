@@ -12,10 +12,11 @@ TWICE = 2.0
 
 
 def highest(holds: Holds, start: float, least: float, step: float) -> float:
-    """The highest rate that holds in a long try, to a factor of ``step``; 0 where it is not above ``least``.
+    """The highest rate that holds in a long try, to a factor of ``step``; 0 where ``least`` does not hold.
 
     First it is doubled or halved from ``start`` on, in short tries, until it lies between two rates; then
-    that is halved (on the scale of logarithms) by long ones, and once more where a short one said too much.
+    that is halved (on the scale of logarithms) by long ones, and once more where a short one said too much of
+    the lower of the two.
     """
     low = start
     while low > least and not holds(low, False):
@@ -25,7 +26,7 @@ def highest(holds: Holds, start: float, least: float, step: float) -> float:
         low, high = high, high * TWICE
     found = 0.0
     while not found and high > least:
-        found = _between(holds, low, high, step)
+        found = _between(holds, low, high, step) or (low if holds(low, True) else 0.0)
         low, high = max(least, low / TWICE), low
     return found
 
