@@ -21,7 +21,9 @@ from autotune.report.rows import rows_of
 from autotune.report.spend import spend
 from autotune.report.steadiness import CONTEXT, steadiness
 from autotune.report.text import last_lines
+from autotune.report.unwritten_rules import Tried, say_rule, unwritten_rules
 from autotune.report.words.story import reasons_of
+from autotune.status import Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +171,7 @@ def what_failed(subject: Subject) -> Section:
         for row in rows_of(frame)
     ]
     headings = ("outcome", "trials", "of all", "first as trial", "it said")
-    parts: list[Part] = [Table("Kinds of failure", headings, rows)]
+    parts: list[Part] = [Table("Kinds of failure", headings, rows), *_unstated(evidence)]
     places = failure_map(evidence)
     if len(places) and places["tells"].max() > 0.02:
         worst = places[places["knob"] == places["knob"].iloc[0]].sort_values("share").iloc[-1]
@@ -187,6 +189,20 @@ def what_failed(subject: Subject) -> Section:
     parts += _failed_again(evidence)
     parts += _printed(subject, frame["first"].tolist()[:3])
     return Section("What failed", parts, short=True)
+
+
+def _unstated(evidence: Evidence) -> list[Part]:
+    """Rules that the failures give away, for the reader to judge."""
+    own = evidence.trials
+    measured = own.filter(like="metric.").notna().any(axis=1)
+    tried = [
+        Tried(evidence.configurations[number], Status(status), bool(has))
+        for number, status, has in zip(own["trial"], own["status"], measured, strict=True)
+    ]
+    rows = [(rule.constraint, say_rule(rule)) for rule in unwritten_rules(tried)]
+    return (
+        [Table("Rules that nobody stated, as it seems", ("rule", "what speaks for it"), rows)] if rows else []
+    )
 
 
 def _failed_again(evidence: Evidence) -> list[Part]:

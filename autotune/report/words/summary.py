@@ -21,6 +21,7 @@ from autotune.report.numbers import (
     say_value,
 )
 from autotune.report.text import shown
+from autotune.report.unwritten_rules import Tried, say_rule, unwritten_rules
 from autotune.report.words.nearest_to_bounds import nearest_to_bounds
 from autotune.report.words.throughput import disagreement
 from autotune.session.answers import default_in
@@ -63,6 +64,7 @@ def summarize(
         "",
         _tried(result),
         *_why_failed(result),
+        *_unstated(result),
         *_nearest_to_bounds(result),
         *_oversubscribed(result),
         f"stored in      {result.store}  (study {result.study.name}#{result.study.id})",
@@ -224,6 +226,15 @@ def _why_failed(result: Result) -> list[str]:
             message = shorten_middle(trial.message, MOST_OF_A_MESSAGE)
             first.setdefault(str(trial.status), f"{'':14} {trial.status}, as trial {trial.number}: {message}")
     return list(first.values())
+
+
+def _unstated(result: Result) -> list[str]:
+    """Rules that the failures give away, to be stated in the space file."""
+    rules = unwritten_rules(Tried(t.configuration, t.status, bool(t.metrics)) for t in result.trials)
+    if not rules:
+        return []
+    lines = [f"{'a rule?':14} {rule.constraint}\n{'':14} {say_rule(rule)}" for rule in rules]
+    return [*lines, f"{'':14} (if it is one, state it under constraints: none of that is tried then)"]
 
 
 def _nearest_to_bounds(result: Result) -> list[str]:

@@ -26,6 +26,8 @@ from autotune.search.models.censored import CensoredProcess, Known
 from autotune.search.models.demand import Fitted, Scale, likelier
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
+from autotune.search.models.rules import Rules
+from autotune.search.models.thinning import thinned
 from autotune.search.models.trend import OF_SIZES, Trend
 from autotune.status import Status
 
@@ -44,8 +46,6 @@ MEASURED = 3
 """Successes whose memory is known, from which it is learned as a number."""
 ALIKE = 3
 """Failures of one status from which they have a model of their own; rarer ones share one."""
-MOST = 200
-"""Trials that a model of failures learns from."""
 REACH = 2.0
 """How far above what is known to fit a limit may be: the logarithm of a factor, some seven."""
 NODES = 24
@@ -70,7 +70,7 @@ class Cause(ABC):
         """
         self.statuses = statuses
         self.features = features
-        rows = _thinned([o for o in observations if self.concerns(o)])
+        rows = thinned([o for o in observations if self.concerns(o)])
         process = self.model(rows)
         expected = process.trend.expected if isinstance(process.trend, Trend) else None
         self.process = CensoredProcess(process, self._inputs(rows), self.known(rows), expected)
@@ -230,6 +230,8 @@ class Feasibility:
         self._pool = pool
         self.seen = len(first)
         """How many observations it has learned from."""
+        self._rules = Rules(features, first)
+        first = [o for o in first if not self._rules.explains(o)]
         self._causes = list(_causes(features, first, cap))
         self._watched = 0
 
@@ -246,6 +248,9 @@ class Feasibility:
     def learn(self, new: Sequence[Observation]) -> None:
         """Learn the observations that came since."""
         for observation in new:
+            self._rules.learn(observation)
+            if self._rules.explains(observation):
+                continue
             for cause in self._causes:
                 cause.learn(observation)
         self.seen += len(new)
@@ -271,6 +276,11 @@ class Feasibility:
             total += found
             if cause.measured:
                 measured += found
+        if self._rules:
+            codes = self._pool.inputs_at(columns).codes
+            if len(self._pool.fresh):
+                codes = np.vstack([codes, self._pool.fresh.inputs.codes])
+            total += self._rules.log_kept(codes)
         return np.maximum(total, LOG_TINY), np.maximum(measured, LOG_TINY)
 
     def success_at(self, inputs: Inputs) -> Floats:
@@ -278,6 +288,8 @@ class Feasibility:
         total = np.zeros(len(inputs))
         for cause in self._causes:
             total += cause.log_success(*cause.process.predict_at(inputs))
+        if self._rules:
+            total += self._rules.log_kept(inputs.codes)
         return np.maximum(np.exp(total), TINY)
 
 
@@ -300,21 +312,6 @@ def _holds(cap: float, observations: Sequence[Observation]) -> bool:
     """Whether it may be the limit: nobody had more, and who ran out had at least half of it."""
     ran_out = [_used(o) for o in observations if o.status is Status.OUT_OF_MEMORY]
     return all(_used(o) <= cap for o in observations) and all(used > HALF * cap for used in ran_out if used)
-
-
-def _thinned(observations: list[Observation]) -> list[Observation]:
-    """At most :data:`MOST` of them, spread evenly over successes and failures in equal parts."""
-    if len(observations) <= MOST:
-        return observations
-    failed = np.array([o.status.failed for o in observations])
-    parts = [np.flatnonzero(failed), np.flatnonzero(~failed)]
-    fewer = min(len(part) for part in parts)
-    rows = [_even(part, max(MOST // 2, MOST - fewer)) for part in parts]
-    return [observations[i] for i in np.sort(np.concatenate(rows))]
-
-
-def _even(rows: Integers, most: int) -> Integers:
-    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
 def _used(observation: Observation) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,18 @@ def test_a_whole_study_is_said_in_full(tmp_path: Path) -> None:
     assert len(Read(html).of("svg")) >= 7
     assert "**winner**: " in short and "x faster than the default; " in short and "| out\\-of" not in short
     assert len(html) < 1_000_000
+
+
+def test_a_rule_that_nobody_stated_stands_with_the_failures(tmp_path: Path) -> None:
+    sizes = {"tile": (16, 32, 48, 64), "lanes": (1, 2, 3, 4), "vector": (1, 2, 3)}
+    written = Written(tmp_path, knobs={name: {"values": list(values)} for name, values in sizes.items()})
+    for tile, lanes, vector in product(*sizes.values()):
+        even = tile % (lanes * vector) == 0
+        status = Status.OK if even else Status.CRASHED
+        written.trial({"tile": tile, "lanes": lanes, "vector": vector}, 1.0 if even else None, status)
+    html, short = both(written.store)
+    assert "tile % (lanes * vector) == 0" in text_of(html)
+    assert "that failed break it" in short
 
 
 def empty(folder: Path) -> Written:

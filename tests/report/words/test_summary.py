@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import autotune
-from autotune.space import IntegerRange, Space
+from autotune.space import IntegerRange, OrderedValues, Space
+
+SIZES = {"tile": (16, 32, 48, 64, 96, 128), "lanes": (1, 2, 3, 4, 6, 8), "vector": (1, 2, 3, 4)}
 
 
 def test_long_names_of_metrics_leave_their_values_below_each_other(tmp_path: Path) -> None:
@@ -18,3 +20,20 @@ def test_long_names_of_metrics_leave_their_values_below_each_other(tmp_path: Pat
     found = [line for line in lines if line.startswith(("time ", "jobs.0.memory_mb "))]
     assert [line[:17].rstrip() for line in found] == ["time", "jobs.0.memory_mb"]
     assert all(line[17] != " " for line in found)
+
+
+def test_a_rule_that_failures_give_away_is_told_as_a_constraint(tmp_path: Path) -> None:
+    knobs = [OrderedValues(name, values) for name, values in SIZES.items()]
+    metrics = (autotune.MetricSpec("time", "minimize"),)
+    study = autotune.StudySpec("uneven", Space(knobs), metrics=metrics)
+    with autotune.ask_tell(study, store=str(tmp_path / "a.db"), strategy="random") as session:
+        for trial in session.ask(60):
+            values = trial.configuration
+            if values["tile"] % (values["lanes"] * values["vector"]):
+                session.tell(trial, status="infeasible", message="the lanes do not divide the tile")
+            else:
+                session.tell(trial, metrics={"time": 1.0})
+        lines = autotune.summarize(session.result()).splitlines()
+    place = lines.index("a rule?        tile % (lanes * vector) == 0")
+    assert lines[place + 1].endswith(" worked keep it")
+    assert "constraints" in lines[place + 2]

@@ -1,0 +1,89 @@
+"""Rules that nobody stated, as the failures of a study give them away: constraints to add to its space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.status import Status
+
+SURE = 0.5
+"""From which probability a rule is worth a remark, beside all others that would explain the same."""
+HEARD = frozenset([Status.OK, Status.PRUNED, Status.INFEASIBLE, Status.CRASHED, Status.WRONG])
+FEWEST = 3
+"""Failures that must break a rule."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A trial, as far as rules are concerned."""
+
+    configuration: Mapping[str, Any]
+    status: Status
+    measured: bool
+    """Whether it has a number: what is wrong and has one is past a bound of it, and says nothing of rules."""
+
+
+@dataclass(frozen=True)
+class UnwrittenRule:
+    """A rule that is thought to hold."""
+
+    constraint: str
+    """As a space file states it. Of several that explain the failures as well, the likeliest."""
+    breaking: int
+    """Failures that break it, and none of the rules before it."""
+    failures: int
+    """All that it might have explained: the infeasible, the crashed and the wrong."""
+    keeping: int
+    """Successes: all of them keep it."""
+
+
+def unwritten_rules(trials: Iterable[Tried]) -> tuple[UnwrittenRule, ...]:
+    """What keeps apart what worked and what failed, the surest first; mostly nothing.
+
+    A rule is a guess, however many failures it explains: of two that hold at once what both forbid may look
+    like a third. Only rules about products and quotients of whole numbers are looked for
+    (:mod:`autotune.search.models.hypotheses`).
+    """
+    heard = [t for t in trials if t.status in HEARD and not (t.status is Status.WRONG and t.measured)]
+    failures = sum(t.status.failed for t in heard)
+    names = _whole_numbers([t.configuration for t in heard])
+    if len(names) < 2 or failures < FEWEST or failures == len(heard):
+        return ()
+    import numpy as np
+
+    from autotune.search.models.hypotheses import suspected
+    from autotune.search.models.rule_text import constraint
+    from autotune.search.models.thinning import spread
+
+    logs = np.log2([[float(t.configuration.get(name, 1)) for name in names] for t in heard])
+    good = np.array([not t.status.failed for t in heard])
+    unexplained = ~good
+    rows = spread(~good)
+    found = []
+    for suspects in suspected(logs[rows], good[rows]):
+        suspects = suspects.without(~np.asarray(suspects.kept(logs[good]).all(axis=0)))
+        breaks = unexplained & ~suspects.kept(logs)[:, 0]
+        unexplained &= ~breaks
+        if suspects.probabilities[0] < SURE or breaks.sum() < FEWEST:
+            continue
+        text = constraint(names, suspects, logs[good])
+        found.append(UnwrittenRule(text, int(breaks.sum()), failures, int(good.sum())))
+    return tuple(found)
+
+
+def _whole_numbers(configurations: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The knobs that had several values, all of them positive whole numbers."""
+    names = dict.fromkeys(name for values in configurations for name in values)
+    seen = {name: {values[name] for values in configurations if name in values} for name in names}
+    return [name for name, values in seen.items() if len(values) > 1 and all(map(_counts, values))]
+
+
+def _counts(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def say_rule(rule: UnwrittenRule) -> str:
+    """What speaks for a rule, in one line."""
+    return f"{rule.breaking} of {rule.failures} that failed break it, all {rule.keeping} that worked keep it"

@@ -1,0 +1,196 @@
+"""Rules that nobody wrote down, as far as failures give them away.
+
+A tile that the threads do not divide, a block of more threads than there may be: such configurations fail to
+compile, crash or give a wrong answer, and mostly they fail for a reason that can be written as a constraint
+of a few knobs. To a process over the knobs such failures look scattered, since 48 fails beside 32 and 64. So
+every rule of a simple form is a hypothesis here:
+
+=============  ===============================================  ==========================================
+form           means, of a product or quotient of a few knobs   for example
+=============  ===============================================  ==========================================
+at most        it is no larger than some number                 ``threads_x * threads_y <= 1024``
+whole          it is a whole number                             ``tile % (lanes * vector) == 0``
+equal          it is some number                                ``ranks * stages * replicas == 64``
+=============  ===============================================  ==========================================
+
+A rule says that what breaks it fails, and that all others succeed with some probability, of which nothing
+is known beforehand (uniform). How likely it makes the outcomes, against no rule at all, follows from counts
+alone: with k of n tries keeping the rule and all s successes among them it is B(s + 1, k - s + 1) over
+B(s + 1, n - s + 1) (Kass and Raftery, Bayes Factors, Journal of the American Statistical Association 90,
+1995). One success that breaks a rule refutes it. Which of thousands of rules holds is seldom known for sure,
+so that predictions average over those that are left. As there may be several rules at once, the failures
+that the likeliest one explains are put aside, and a next one is looked for among the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaln, logsumexp
+
+from autotune.search.models.gaussian_process import Floats
+from autotune.search.models.products import NEAR, Mask, Products, is_whole
+
+SOME = 0.2
+"""The probability that there is a rule, and that there is one more, before any outcome."""
+AT_MOST, WHOLE, EQUAL = 0.4, 0.4, 0.2
+"""Of which form it is then."""
+LEAST = 3
+"""Failures without an explanation for which a rule is looked for."""
+MOST_RULES = 6
+KEPT = 32
+"""Of so many hypotheses about one rule the likeliest are kept."""
+HEEDED = 0.1
+"""What is less probable than so much is no rule."""
+COUNTED = 256
+"""Of so many of the likeliest it is counted how many bounds they might have had."""
+LARGE = 300.0
+"""A logarithm that is as good as infinite."""
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """Hypotheses about one rule, the likeliest first; arrays of shape (hypotheses,)."""
+
+    exponents: Floats
+    """Shape (numbers, hypotheses)."""
+    low: Floats
+    high: Floats
+    """Between which the logarithm of the product is kept."""
+    whole: Mask
+    """Whether the product is to be a whole number."""
+    odds: Floats
+    """Of each, against there being no further rule."""
+
+    @property
+    def probabilities(self) -> Floats:
+        """Of each; together less than 1."""
+        return np.asarray(self.odds / (1.0 + self.odds.sum()))
+
+    def kept(self, logs: Floats) -> Mask:
+        """Which rows keep which of them; shape (n, hypotheses)."""
+        values = logs @ self.exponents
+        kept = (values > self.low - NEAR) & (values < self.high + NEAR)
+        kept[:, self.whole] = is_whole(values[:, self.whole])
+        return np.asarray(kept)
+
+    def without(self, refuted: Mask) -> Suspects:
+        """The same without what was ``refuted``."""
+        left = ~refuted
+        return Suspects(
+            self.exponents[:, left], self.low[left], self.high[left], self.whole[left], self.odds[left]
+        )
+
+
+def suspected(logs: Floats, good: Mask) -> Iterator[Suspects]:
+    """The rules behind outcomes: for each, what it may be. ``logs`` of shape (n, numbers)."""
+    products = Products.of(logs.shape[1])
+    if not products.log_prior.size:
+        return
+    values = products.exponents.T @ logs.T
+    left = np.ones(len(logs), dtype=bool)
+    for _ in range(MOST_RULES):
+        if (left & ~good).sum() < LEAST:
+            return
+        suspects = _suspects(products, values[:, left], good[left])
+        probable = suspects.probabilities.sum()
+        if probable < HEEDED:
+            return
+        yield suspects
+        broken = left & ~suspects.kept(logs)[:, 0]
+        if probable < 0.5 or not broken.any():
+            return
+        left &= ~broken
+
+
+def _suspects(products: Products, values: Floats, good: Mask) -> Suspects:
+    """What one rule behind the outcomes may be; ``values`` of shape (products, n)."""
+    outcomes = _Outcomes.of(products, values, good)
+    forms = [form(outcomes) for form in (_at_most, _whole, _equal)]
+    odds = np.concatenate([form.log_odds + products.log_prior for form in forms])
+    first = np.argpartition(-odds, KEPT)[:KEPT] if len(odds) > KEPT else np.arange(len(odds))
+    first = first[np.argsort(-odds[first], kind="stable")]
+    likely = np.exp(np.minimum(odds[first], LARGE))
+    # Those left out are taken to be about the same rules.
+    likely *= np.exp(min(float(logsumexp(odds)) - float(logsumexp(odds[first])), LARGE))
+    return Suspects(
+        products.exponents[:, first % len(values)],
+        np.concatenate([form.low for form in forms])[first],
+        np.concatenate([form.high for form in forms])[first],
+        np.repeat([form.whole for form in forms], len(values))[first],
+        likely * SOME / (1.0 - SOME),
+    )
+
+
+@dataclass(frozen=True)
+class _Outcomes:
+    """What became of the values of each product."""
+
+    products: Products
+    values: Floats
+    """Shape (products, n)."""
+    good: Mask
+    """Which tries succeeded; shape (n,)."""
+    least: Floats
+    most: Floats
+    """Among those; shape (products,)."""
+    gain: Floats
+    """By how many tries keep a rule, all successes among them: the logarithm of the odds that this adds."""
+
+    @classmethod
+    def of(cls, products: Products, values: Floats, good: Mask) -> _Outcomes:
+        n, s = len(good), int(good.sum())
+        gain = np.full(n + 1, -np.inf)
+        gain[s:] = betaln(s + 1, np.arange(n - s + 1) + 1) - betaln(s + 1, n - s + 1)
+        succeeded = values[:, good]
+        return cls(products, values, good, succeeded.min(axis=1), succeeded.max(axis=1), gain)
+
+    def bounded(self, log_odds: Floats) -> Floats:
+        """The odds of rules with a bound, which might be any of those that the values seen tell apart."""
+        bounds = np.full(len(log_odds), len(self.good) + 1)
+        likely = np.argpartition(-log_odds, COUNTED)[:COUNTED] if len(log_odds) > COUNTED else slice(None)
+        bounds[likely] = 2 + (np.diff(np.sort(self.values[likely], axis=1), axis=1) > NEAR).sum(axis=1)
+        return np.asarray(log_odds - np.log(bounds))
+
+
+@dataclass(frozen=True)
+class _Form:
+    """The hypotheses of one form about all products; arrays of shape (products,)."""
+
+    log_odds: Floats
+    """Of each, if it is the product that a rule is about."""
+    low: Floats
+    high: Floats
+    whole: bool = False
+
+
+def _at_most(outcomes: _Outcomes) -> _Form:
+    """That a product is below the least of the failures that are beyond all successes."""
+    within = outcomes.values < outcomes.most[:, None] + NEAR
+    beyond = np.where(within, np.inf, outcomes.values).min(axis=1)
+    log_odds = np.where(np.isfinite(beyond), outcomes.gain[within.sum(axis=1)], -np.inf)
+    odds = math.log(AT_MOST) + outcomes.bounded(log_odds)
+    return _Form(odds, np.full(len(odds), -np.inf), beyond - 4 * NEAR)
+
+
+def _whole(outcomes: _Outcomes) -> _Form:
+    """That a product is a whole number."""
+    log_odds = np.full(len(outcomes.most), -np.inf)
+    possible = is_whole(outcomes.least) & is_whole(outcomes.most)
+    possible[possible] = is_whole(outcomes.values[np.ix_(possible, outcomes.good)]).all(axis=1)
+    log_odds[possible] = outcomes.gain[is_whole(outcomes.values[possible]).sum(axis=1)]
+    anything = np.full(len(log_odds), np.inf)
+    return _Form(math.log(WHOLE) + log_odds, -anything, anything, whole=True)
+
+
+def _equal(outcomes: _Outcomes) -> _Form:
+    """That a product is what it is for all successes."""
+    # A product and its inverse are equal to some number at once.
+    same = (outcomes.most - outcomes.least < NEAR) & outcomes.products.upright
+    log_odds = np.full(len(same), -np.inf)
+    alike = np.abs(outcomes.values[same] - outcomes.most[same, None]) < NEAR
+    log_odds[same] = outcomes.gain[alike.sum(axis=1)]
+    return _Form(math.log(EQUAL) + outcomes.bounded(log_odds), outcomes.least, outcomes.most)

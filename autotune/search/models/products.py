@@ -1,0 +1,106 @@
+"""Products and quotients of a space's whole numbers: what the rules of kernels and programs are made of."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.search.models.features import Features
+from autotune.search.models.gaussian_process import Floats, Integers
+from autotune.space.knobs.knob import Knob
+
+Mask = NDArray[np.bool_]
+
+NEAR = 1e-6
+"""Differences of logarithms, and parts of numbers, that are rounding's."""
+LONGEST = 4096
+"""Values beyond which a knob is left out: there is hardly a rule to learn from a few tries among so many."""
+MOST = 6000
+"""Products beyond which longer ones are left out: ten knobs have fewer of up to four, thirty-nine of two."""
+LENGTHS = (0.4, 0.3, 0.2, 0.1)
+"""How probable it is that a rule is about two knobs, three, four or five (two sides of a tile, each over what
+one thread has of it, over the threads); all products of as many are alike."""
+
+
+class Numbers:
+    """The knobs of a space whose values are positive whole numbers."""
+
+    def __init__(self, features: Features) -> None:
+        starts = np.cumsum([0, *(len(knob.cells) for knob in features.discrete)]).tolist()
+        found = [
+            (start, knob) for start, knob in zip(starts, features.discrete, strict=False) if _counts(knob)
+        ]
+        self.names = tuple(knob.name for _, knob in found)
+        self._tables = [
+            # What does not exist, at the end, divides everything.
+            (start, np.append(np.log2(np.array(knob.cells[0].values, dtype=float)), 0.0))
+            for start, knob in found
+        ]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def logs(self, codes: Integers) -> Floats:
+        """The binary logarithms of rows of cell indices; shape (n, numbers)."""
+        return np.column_stack([table[codes[:, start]] for start, table in self._tables])
+
+
+def _counts(knob: Knob) -> bool:
+    """Whether it has several values, and all are positive whole numbers."""
+    if not knob.ordered or len(knob.cells) != 1 or not 2 <= len(knob.cells[0].values) <= LONGEST:
+        return False
+    values = knob.cells[0].values
+    return all(isinstance(v, int) and not isinstance(v, bool) and v > 0 for v in values)
+
+
+@dataclass(frozen=True)
+class Products:
+    """All products and quotients of a few numbers, the shortest first."""
+
+    exponents: Floats
+    """1, -1 or 0; shape (numbers, products)."""
+    log_prior: Floats
+    """The logarithm of how probable it is that a rule is about each; shape (products,)."""
+
+    @property
+    def upright(self) -> Mask:
+        """Of each product and its inverse, one; shape (products,)."""
+        first = np.argmax(self.exponents != 0.0, axis=0)
+        return np.asarray(self.exponents[first, np.arange(self.exponents.shape[1])] > 0.0)
+
+    @classmethod
+    def of(cls, numbers: int) -> Products:
+        """Those of two numbers and more, as long as there are no more than :data:`MOST`."""
+        blocks = []
+        total = 0
+        for size in range(2, min(len(LENGTHS) + 1, numbers) + 1):
+            total += math.comb(numbers, size) * 2**size
+            if total > MOST:
+                break
+            blocks.append(_signed(numbers, size))
+        prior = [np.full(block.shape[1], LENGTHS[i] / block.shape[1]) for i, block in enumerate(blocks)]
+        if not blocks:
+            return cls(np.zeros((numbers, 0)), np.zeros(0))
+        return cls(np.hstack(blocks), np.log(np.concatenate(prior)))
+
+
+def _signed(numbers: int, size: int) -> Floats:
+    """The products of ``size`` numbers; shape (numbers, products)."""
+    signs = np.array(list(product([1.0, -1.0], repeat=size))).T
+    chosen = np.array(list(combinations(range(numbers), size)))
+    block = np.zeros((numbers, len(chosen), signs.shape[1]))
+    for place in range(size):
+        block[chosen[:, place], np.arange(len(chosen))] = signs[place]
+    return block.reshape(numbers, -1)
+
+
+def is_whole(logs: Floats) -> Mask:
+    """Whether the numbers of these binary logarithms are whole; what is too large to tell is taken to be."""
+    numbers = np.exp2(np.minimum(logs, 40.0))
+    return np.asarray(
+        (logs > -NEAR) & (np.abs(numbers - np.round(numbers)) < NEAR * np.maximum(numbers, 1.0))
+    )

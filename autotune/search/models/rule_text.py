@@ -1,0 +1,45 @@
+"""A rule over products of knobs as a constraint, as a space file has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from autotune.search.models.gaussian_process import Floats
+from autotune.search.models.hypotheses import Suspects
+
+
+def constraint(names: Sequence[str], suspects: Suspects, worked: Floats, hypothesis: int = 0) -> str:
+    """One hypothesis about a rule: ``(m * k) % (threads * vector) == 0``.
+
+    ``worked`` are the logarithms of the knobs where tries succeeded, of shape (n, names): where a product is
+    bounded the largest that worked is stated, since nobody knows what is between it and what failed.
+    """
+    exponents = suspects.exponents[:, hypothesis]
+    over = [name for name, exponent in zip(names, exponents, strict=True) if exponent > 0]
+    under = [name for name, exponent in zip(names, exponents, strict=True) if exponent < 0]
+    if suspects.whole[hypothesis]:
+        return f"{_factor(over)} % {_factor(under)} == 0"
+    sign = "==" if np.isfinite(suspects.low[hypothesis]) else "<="
+    bound = _value(worked[int(np.argmax(worked @ exponents))], exponents)
+    left, right = _times(bound.denominator, over), _times(bound.numerator, under)
+    # A number stands at the right: 32 <= x * y is said as x * y >= 32.
+    return f"{left} {sign} {right}" if over else f"{right} {sign.replace('<', '>')} {left}"
+
+
+def _value(logs: Floats, exponents: Floats) -> Fraction:
+    """The product of whole numbers, whose logarithms these are."""
+    value = Fraction(1)
+    for number, exponent in zip(np.round(np.exp2(logs)).tolist(), exponents.tolist(), strict=True):
+        value *= Fraction(int(number)) ** int(exponent)
+    return value
+
+
+def _times(number: int, names: Sequence[str]) -> str:
+    return " * ".join([*([str(number)] if number != 1 or not names else []), *names])
+
+
+def _factor(names: Sequence[str]) -> str:
+    return f"({' * '.join(names)})" if len(names) > 1 else "".join(names) or "1"

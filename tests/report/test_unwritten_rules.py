@@ -1,0 +1,64 @@
+"""Rules that failures give away are told to the reader."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from autotune.report.unwritten_rules import Tried, say_rule, unwritten_rules
+from autotune.status import Status
+
+ALL = [
+    {"tile": tile, "lanes": lanes, "vector": vector, "layout": layout}
+    for tile, lanes, vector, layout in product(
+        (16, 32, 48, 64, 96, 128), (1, 2, 3, 4, 6, 8), (1, 2, 3, 4), ("row", "column")
+    )
+]
+
+
+def tried(count: int, *, failure: Status = Status.INFEASIBLE, measured: bool = False) -> list[Tried]:
+    found = []
+    for i in np.random.default_rng(0).permutation(len(ALL))[:count]:
+        values = ALL[i]
+        even = values["tile"] % (values["lanes"] * values["vector"]) == 0  # type: ignore[operator]
+        found.append(Tried(values, Status.OK if even else failure, even or measured))
+    return found
+
+
+def test_the_rule_and_what_speaks_for_it() -> None:
+    trials = tried(80)
+    failed = sum(trial.status.failed for trial in trials)
+    (rule,) = unwritten_rules(trials)
+    assert rule.constraint == "tile % (lanes * vector) == 0"
+    assert (rule.breaking, rule.failures, rule.keeping) == (failed, failed, 80 - failed)
+    assert (
+        say_rule(rule) == f"{failed} of {failed} that failed break it, all {80 - failed} that worked keep it"
+    )
+
+
+def test_what_is_past_a_bound_of_a_metric_breaks_no_rule() -> None:
+    assert unwritten_rules(tried(80, failure=Status.WRONG, measured=True)) == ()
+    assert unwritten_rules(tried(80, failure=Status.WRONG)) != ()
+
+
+def test_other_failures_break_no_rule() -> None:
+    assert unwritten_rules(tried(80, failure=Status.TIMEOUT)) == ()
+
+
+def test_few_failures_tell_nothing() -> None:
+    trials = tried(80)
+    failed = [trial for trial in trials if trial.status.failed]
+    worked = [trial for trial in trials if not trial.status.failed]
+    assert unwritten_rules([*worked, *failed[:2]]) == ()
+    assert unwritten_rules(failed) == ()
+    assert unwritten_rules([]) == ()
+
+
+def test_a_success_among_thousands_refutes() -> None:
+    """Not all of many trials are looked at to find a rule; all of them may refute it."""
+    trials = [trial for _ in range(6) for trial in tried(len(ALL))]
+    assert len(unwritten_rules(trials)) == 1
+    for place in range(0, len(trials), 7):
+        trials[place] = Tried(trials[place].configuration, Status.OK, True)
+    assert unwritten_rules(trials) == ()
