@@ -56,6 +56,8 @@ def test_barriers_and_shared_memory_work(cache: Path) -> None:
     ("change", "said"),
     [
         ({"macros": {"BARRIER": ";"}}, "with no barrier between"),
+        ({"text": KERNEL.replace("BARRIER", "BARRIER float f = *held; if (threadIdx.x == 9) *held = f + 1;")},
+         r"byte 0 of shared memory, which (other threads use|another thread \(9\) uses) with no barrier"),
         ({"macros": {"SHIFT": "1"}}, "writes 4 bytes outside every buffer"),
         ({"shared": 63 * 4}, "byte 252 of shared memory, of which the block has 252"),
         ({"text": KERNEL.replace("BARRIER", "if (threadIdx.x) __syncthreads(); else return;")},
@@ -63,13 +65,24 @@ def test_barriers_and_shared_memory_work(cache: Path) -> None:
         ({"text": KERNEL.replace("held[blockDim.x - 1 - threadIdx.x]", "*(float *)(shared_memory + 2)")},
          "at an address that is no multiple of it"),
     ],
-    ids=["race", "outside", "shared", "barrier", "misaligned"],
+    ids=["race", "several", "outside", "shared", "barrier", "misaligned"],
 )  # fmt: skip
 def test_what_a_kernel_must_not_do(cache: Path, change: dict[str, object], said: str) -> None:
     given = {"text": KERNEL, **change}
     macros = given.pop("macros", {})
     with pytest.raises(WrongAnswer, match=said):
         run(cache, **given, **macros)  # type: ignore[arg-type]
+
+
+def test_a_structure_lies_wherever_its_members_may(cache: Path) -> None:
+    """Five floats lie at multiples of four bytes, and of twenty by chance alone."""
+    five = "struct Five { float of[5]; };\n" + KERNEL.replace(
+        "to[at + SHIFT] = held[blockDim.x - 1 - threadIdx.x];",
+        "*reinterpret_cast<Five *>(to + at / 5 * 5) = *reinterpret_cast<const Five *>(from + at / 5 * 5);",
+    )
+    assert (run(cache, five, count=65) == np.arange(65)).all()
+    with pytest.raises(WrongAnswer, match="writes 20 bytes outside every buffer"):
+        run(cache, five, count=64)
 
 
 def test_a_refusal_names_the_place(cache: Path) -> None:
