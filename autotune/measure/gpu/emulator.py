@@ -18,7 +18,9 @@ from typing import Any
 
 from autotune.measure.gpu.driver import Dimensions, pack
 from autotune.measure.gpu.nvrtc import CompilerRefusal
+from autotune.measure.macros import definitions
 from autotune.measure.objective import WrongAnswer
+from autotune.space.configuration import Value
 
 FOLDER = Path(__file__).with_name("emulation")
 
@@ -73,7 +75,7 @@ class Emulator:
             raise WrongAnswer(f"{kernel}, {problem.decode(errors='replace')}")
 
 
-def emulated(source: Path, kernels: Sequence[str], macros: Mapping[str, int | str], folder: Path) -> Path:
+def emulated(source: Path, kernels: Sequence[str], macros: Mapping[str, Value], folder: Path) -> Path:
     """Compile ``source`` for :class:`Emulator` into ``folder``; what is there already is not made again.
 
     Raises :class:`CompilerRefusal` where g++ is missing or refuses it.
@@ -84,10 +86,8 @@ def emulated(source: Path, kernels: Sequence[str], macros: Mapping[str, int | st
     runtime = _object([compiler, *_RUNTIME_FLAGS], FOLDER / "emulator.cpp", folder)
     entries = "\n".join(f"EMULATE({kernel})" for kernel in kernels)
     text = f'#include "{FOLDER / "cuda.h"}"\n#line 1 "{source.name}"\n{source.read_text()}\n{entries}\n'
-    flags = [f"-D{name}={value}" for name, value in macros.items()]
-    return _made(
-        [compiler, *_KERNEL_FLAGS, *flags, "-x", "c++"], text, folder / f"{source.stem}.cpp", runtime
-    )
+    command = [compiler, *_KERNEL_FLAGS, *definitions(macros), "-x", "c++"]
+    return _made(command, text, folder / f"{source.stem}.cpp", runtime)
 
 
 def _object(command: Sequence[str], source: Path, folder: Path) -> Path:

@@ -94,8 +94,8 @@ class CudaObjective(DeviceObjective):
     kernels: ClassVar[tuple[str, ...]]
     """The ``extern "C"`` kernels in it."""
 
-    def macros(self, configuration: Configuration) -> Mapping[str, int]:
-        """The value of each macro."""
+    def macros(self, configuration: Configuration) -> Mapping[str, Value]:
+        """The value of each macro: a number, a text, or a flag, which is 1 or 0 in C."""
         raise NotImplementedError(f"{type(self).__name__} must define macros()")
 
     def blocks(self, configuration: Configuration) -> Mapping[str, Block]:
