@@ -254,7 +254,7 @@ class CudaObjective(DeviceObjective):
 
 
 class _Watched(Configuration):
-    """A configuration that notes which of its knobs are asked for."""
+    """A configuration that notes whose values are asked for: not those that are only asked to be there."""
 
     __slots__ = ("asked",)
 
@@ -265,6 +265,9 @@ class _Watched(Configuration):
     def __getitem__(self, name: str) -> Value:
         self.asked.add(name)
         return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._items
 
 
 class _OnEmulator:

@@ -182,3 +182,10 @@ def test_a_knob_that_only_a_launch_reads_is_no_same_code(make: Make, monkeypatch
 
     assert code(tile=1, waves=1) != code(tile=1, waves=2)
     assert code(tile=1, waves=1) == code(tile=2, waves=1), "a macro without a trace is shared"
+
+
+def test_so_is_one_that_is_only_asked_to_be_there(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, _ = make()
+    monkeypatch.setattr(type(kernel), "macros", lambda self, knobs: {"LOOPS": "waves" in knobs})
+    waves = [kernel.code(kernel.compile(Configuration({"waves": n}))).fingerprint for n in (1, 2)]
+    assert waves[0] != waves[1]
