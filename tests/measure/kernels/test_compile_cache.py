@@ -161,6 +161,9 @@ def test_the_folder_is_the_users_to_say(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert cache_folder() is None, "tests run without"
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     assert cache_folder() == tmp_path
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(VARIABLE, "~/mine")
+    assert cache_folder() == tmp_path / "mine", "and no folder whose name is ~"
     monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "autotune" / "compiled"
