@@ -119,9 +119,9 @@ class CompiledC(ArrayObjective):
     """Which macro a knob sets, to its number, its text, or 1 or 0; a knob that does not exist sets 0."""
 
     def flags(self, configuration: Configuration) -> tuple[str, ...]:
-        """What gcc is told: ``-O`` as the knob ``optimize`` says, and the macros."""
+        """What gcc is told: ``-O`` as the knob ``optimize`` says (3 where there is none), and the macros."""
         values = {macro: configuration.get(knob, 0) for knob, macro in self.macros.items()}
-        return (f"-O{configuration['optimize']}", *definitions(values))
+        return (f"-O{configuration.get('optimize', 3)}", *definitions(values))
 
     def arguments(self) -> tuple[int | float, ...]:
         """The sizes and other numbers of the workload."""

@@ -104,6 +104,12 @@ def test_a_macro_has_the_value_of_its_knob_and_not_its_whole_part(tmp_path: Path
         check(swap=True)
 
 
+def test_a_space_need_not_say_how_much_is_optimised(tmp_path: Path) -> None:
+    kernel = Scale(Context({}, {}, tmp_path))
+    assert kernel.flags(Configuration({"factor": 2.0}))[0] == "-O3"
+    assert kernel.flags(Configuration({"factor": 2.0, "optimize": 1}))[0] == "-O1"
+
+
 def test_of_what_it_has_much_to_say_of_the_first_error_is_kept_and_all_is_at_hand(tmp_path: Path) -> None:
     source = tmp_path / "source.c"
     source.write_text("".join(f"int f{n}(void) {{ return undeclared{n}; }}\n" for n in range(60)))
