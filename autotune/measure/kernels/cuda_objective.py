@@ -319,7 +319,7 @@ def refuse_over_limits(
     taken = {
         "max_threads": (block.size, "threads"),
         "shared_memory_bytes": (block.shared_bytes + resources.shared_static_bytes, "bytes of shared memory"),
-        "registers": (block.size * _allocated(resources.registers), "registers"),
+        "registers": (_allocated(resources.registers, block.size), "registers"),
     }
     for fact, (needed, what) in taken.items():
         limit = device.get(fact)
@@ -327,9 +327,10 @@ def refuse_over_limits(
             raise Infeasible(f"a block of {kernel} takes {needed:,} {what}; the device has {limit:,}")
 
 
-def _allocated(registers: int) -> int:
-    """A warp is given registers in units of 256, eight a thread (CUDA occupancy calculator, since 3.5)."""
-    return -(-registers // 8) * 8
+def _allocated(registers: int, threads: int) -> int:
+    """A warp is given registers for 32 threads, in units of 256 (CUDA occupancy calculator, since 3.5)."""
+    warps, units = -(-threads // _WARP), -(-registers // 8)
+    return warps * units * 256
 
 
 def _values(arguments: Sequence[Any]) -> list[Any]:

@@ -127,6 +127,12 @@ def test_the_program_itself_has_to_fit(make: Make) -> None:
         make(threads=1024, registers=72, shaken=64)[0].prepare(NOTHING)
 
 
+def test_a_warp_has_registers_for_all_its_threads(make: Make) -> None:
+    """Of 900 threads the last warp has 4, and takes as many registers as the other 28."""
+    with pytest.raises(Infeasible, match="takes 66,816 registers"):
+        make(threads=900, registers=72)[0].prepare(NOTHING)
+
+
 def test_a_kernel_that_is_not_there_is_named(make: Make) -> None:
     with pytest.raises(NameError, match=r'f\.cu has the kernels _Z1fPf, and no f, .* or not extern "C"\?'):
         make(name="_Z1fPf")[0].prepare(NOTHING)
