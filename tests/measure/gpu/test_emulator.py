@@ -88,3 +88,24 @@ def test_a_structure_lies_wherever_its_members_may(cache: Path) -> None:
 def test_a_refusal_names_the_place(cache: Path) -> None:
     with pytest.raises(CompilerRefusal, match=r"reverse\.cu:10"):
         run(cache, KERNEL.replace("to[at", "two[at"))
+
+
+def test_an_array_of_shared_memory_is_refused_and_not_taken_for_one_of_each_thread(cache: Path) -> None:
+    """What is right on a GPU had been wrong here."""
+    held = "/* No\n__shared__ array, __shared__ or not. */ __shared__ float held[64]; // __shared__"
+    fixed = KERNEL.replace("extern __shared__ __align__(16) unsigned char shared_memory[];", held).replace(
+        "float *held = reinterpret_cast<float *>(shared_memory);", ""
+    )
+    with pytest.raises(CompilerRefusal, match=r"reverse\.cu:5: the emulator knows only shared memory"):
+        run(cache, fixed)
+
+
+def test_what_a_launch_brings_may_be_declared_in_two_lines(cache: Path) -> None:
+    assert run(cache, KERNEL.replace("extern __shared__", "extern\n__shared__")).shape == (128,)
+
+
+def test_constant_memory_is_read(cache: Path) -> None:
+    text = "__constant__ float factors[2] = {2.0f, 2.0f};\n" + KERNEL.replace(
+        "= held[blockDim.x - 1 - threadIdx.x]", "= from[at] * factors[at % 2]"
+    )
+    assert (run(cache, text) == 2 * np.arange(128)).all()
