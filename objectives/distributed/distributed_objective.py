@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from described import number
 from testbed import ShapedNetwork, links_of, network_for
 from testbed.wire import Traffic
 
@@ -69,26 +70,23 @@ def devices_of(workload: Mapping[str, Any]) -> tuple[Device, ...]:
         raise Infeasible(f"devices should be a list like [{{}}, {{cpu: 0.5}}], by ranks, and is {own!r}")
     if len(own) > world:
         raise Infeasible(f"there are {world} ranks, and devices for {len(own)}")
-    shared = workload.get("link")
+    shared = _link(workload.get("link"), "workload.link")
     devices = []
-    for number in range(world):
-        said = dict(own[number]) if number < len(own) else {}
-        link = said.pop("link", shared)
-        require_known([*said], ("cpu", "memory", "link"), f"workload.devices[{number}]")
-        cpu, memory = said.get("cpu"), said.get("memory")
-        devices.append(
-            Device(
-                cpu=None if cpu is None else float(cpu),
-                memory=None if memory is None else int(memory),
-                link=_link(link),
-            )
-        )
+    for rank in range(world):
+        said, where = (dict(own[rank]) if rank < len(own) else {}), f"workload.devices[{rank}]"
+        link = _link(said.pop("link"), f"{where}.link") if "link" in said else shared
+        require_known([*said], ("cpu", "memory", "link"), where)
+        cpu, memory = number(said, "cpu", where), number(said, "memory", where)
+        devices.append(Device(cpu=cpu, memory=None if memory is None else int(memory), link=link))
     return tuple(devices)
 
 
-def _link(said: Any) -> Link | None:
+def _link(said: Any, where: str) -> Link | None:
     if said is None:
         return None
     if not isinstance(said, Mapping) or set(said) != {"bandwidth", "latency"}:
         raise Infeasible(f"a link is {{bandwidth: bits/s, latency: s}}, not {said!r}")
-    return Link(float(said["bandwidth"]), float(said["latency"]))
+    bandwidth, latency = number(said, "bandwidth", where), number(said, "latency", where)
+    if bandwidth is None or latency is None:
+        raise Infeasible(f"a link is {{bandwidth: bits/s, latency: s}}, not {said!r}")
+    return Link(bandwidth, latency)

@@ -18,6 +18,7 @@ from typing import Any
 import matmul_rank
 import numpy as np
 import testbed
+from described import number
 from matmul_plan import LAYOUTS, WORLD, Plan, blocks
 
 from autotune.measure.cores.pinning import allowed_here
@@ -41,13 +42,11 @@ class DistributedMatmul(GroupObjective):
         self.limit = context.amount("limit") if "limit" in workload else 1.0
         if self.n % WORLD:
             raise Infeasible(f"n is {self.n}, and should be a multiple of {WORLD}")
-        link = None
-        if "latency" in workload and "bandwidth" not in workload:
+        bandwidth, latency = (number(workload, name, "workload") for name in ("bandwidth", "latency"))
+        if latency is not None and bandwidth is None:
             raise Infeasible("the latency is that of links, which need a bandwidth")
-        if "bandwidth" in workload:
-            link = Link(context.amount("bandwidth"), float(workload.get("latency", 0.0)))
-        cpu = workload.get("cpu")
-        self.devices = (Device(allowed_here(), None if cpu is None else float(cpu), None, link),) * WORLD
+        link = None if bandwidth is None else Link(bandwidth, latency or 0.0)
+        self.devices = (Device(allowed_here(), number(workload, "cpu", "workload"), None, link),) * WORLD
 
     def network(self, devices: Sequence[Device]) -> Network:
         return testbed.network_for(devices)

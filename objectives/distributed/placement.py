@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import placement_rank
 import testbed
+from described import number
 from placement_models import SIZES, Model, make_model, sizes_of
 from placement_oracle import truth
 from placement_partition import Profile, equal_split, pipedream
@@ -69,12 +70,17 @@ class Placement(GroupObjective):
             keys = ", ".join(KEYS)
             raise Infeasible(f"workload.devices has {keys} by the name of a device, not {described!r}")
         self.names = tuple(str(name) for name in described)
-        for name in self.names:
-            require_known(described[name], KEYS, f"workload.devices.{name}")
         runtime = context.amount("runtime_mib") if "runtime_mib" in context.workload else RUNTIME_MIB
-        self.devices = tuple(_device(described[name], runtime) for name in self.names)
+        devices = []
+        for name, own in described.items():
+            where = f"workload.devices.{name}"
+            if not isinstance(own, Mapping):
+                raise Infeasible(f"{where} should be {{}}, or some of {', '.join(KEYS)}, and is {own!r}")
+            require_known(own, KEYS, where)
+            devices.append(_device(own, where, runtime))
+        self.devices = tuple(devices)
         testbed.links_of(self.devices)  # an error in the space file is one before the first trial
-        self.caps = tuple(float(described[name].get("memory_mib", np.inf)) for name in self.names)
+        self.caps = tuple(number(own, "memory_mib", "") or np.inf for own in described.values())
         self.sizes = sizes_of(context.workload)
         self.count = context.size("steps", 3)
 
@@ -167,17 +173,15 @@ def step_seconds(parts: Sequence[placement_rank.Stepped]) -> float:
     return statistics.median(end - begin for begin, end in zip(begins, ends, strict=True))
 
 
-def _device(described: Mapping[str, Any], runtime: float) -> Device:
-    cpu = described.get("cpu")
-    cap = described.get("memory_mib")
-    link = None
-    if "latency" in described and "bandwidth" not in described:
+def _device(described: Mapping[str, Any], where: str, runtime: float) -> Device:
+    cpu, cap, bandwidth, latency = (number(described, key, where) for key in KEYS)
+    if cap is not None and cap <= 0:
+        raise Infeasible(f"{where}.memory_mib should be a number above 0, and is {cap:g}")
+    if latency is not None and bandwidth is None:
         raise Infeasible("the latency of a device is that of its link, which needs a bandwidth")
-    if "bandwidth" in described:
-        link = Link(float(described["bandwidth"]), float(described.get("latency", 0.0)))
     return Device(
         cores=allowed_here(),
-        cpu=None if cpu is None else float(cpu),
-        memory=None if cap is None else int((runtime + 2 * float(cap)) * 2**20),
-        link=link,
+        cpu=cpu,
+        memory=None if cap is None else int((runtime + 2 * cap) * 2**20),
+        link=None if bandwidth is None else Link(bandwidth, latency or 0.0),
     )

@@ -25,6 +25,7 @@ from triton_gemm_kernels import described_product, product, sum_parts
 from triton_objective import PRECISIONS, Shape, TritonObjective
 from triton_padding import ALIGNED_BYTES, Matrix, aligned, copy_launch, padded
 
+from autotune.measure.kernels.library_call import LibraryCall
 from autotune.measure.kernels.roofline import Work
 from autotune.measure.objective import Baseline, Context, Infeasible
 from autotune.space.configuration import Configuration
@@ -64,6 +65,9 @@ class Gemm(TritonObjective):
         "triton_padding.py",
     )
     workload_facts = (*TritonObjective.device_facts, "m", "n", "k", "dtype", "precision", "b_order")
+
+    _one: torch.Tensor
+    """What the library is to scale by: 1. Made in a reading it would be a launch of its own."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -256,11 +260,15 @@ class Gemm(TritonObjective):
         refused = self.dtype is torch.float8_e5m2 or self.k % 16 or self.n % 16
         return () if self.float8 and self.device.type == "cuda" and refused else super().baselines()
 
+    def load_baseline(self, baseline: Baseline) -> LibraryCall:
+        self._one = torch.ones((), device=self.device)
+        return super().load_baseline(baseline)
+
     def library(self, inputs: Mapping[str, torch.Tensor]) -> Any:
         """torch's matrix product: cuBLAS on a GPU."""
         if self.float8:
-            one = torch.ones((), device=self.device)
             b = inputs["b"].t() if self.column_b else inputs["b"].t().contiguous().t()
+            one = self._one
             return torch._scaled_mm(
                 inputs["a"], b, scale_a=one, scale_b=one, out_dtype=torch.float16, use_fast_accum=True
             )

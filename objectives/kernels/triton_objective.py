@@ -209,9 +209,7 @@ class TritonObjective(DeviceObjective):
         if not self.interpreted and self.device.type != "cuda":
             raise Infeasible("there is no GPU here to run it on")
         if self.device.type == "cuda":
-            torch.cuda.set_device(
-                self.device
-            )  # Triton launches on the current device, whatever its tensors lie on
+            torch.cuda.set_device(self.device)  # where Triton launches, wherever its tensors lie
         configuration = prepared.configuration
         types = self._types(configuration)
         starts = tuple((self._start(launch, types), launch) for launch in self.launches(configuration))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -180,8 +181,19 @@ def test_nor_is_a_misspelt_part_of_a_plan_or_a_device_passed_over(tmp_path: Path
         ("distributed-matmul", "limit", -1, "limit should be a number above 0"),
         ("comm-allreduce", "world", 10**12, "more than one machine starts; 64 at most"),
         ("comm-ddp", "devices", 3, "devices should be a list like"),
+        ("comm-ddp", "devices", [{"memory": "4GiB"}], "memory should be a number, and is '4GiB'"),
+        ("comm-ddp", "devices", [{"memory": math.inf}], r"workload.devices\[0\].memory should be a number"),
+        (
+            "comm-ddp", "link", {"bandwidth": "1Gb", "latency": 0},
+            "workload.link.bandwidth should be a number, and is '1Gb'",
+        ),
+        ("distributed-matmul", "latency", "low", "workload.latency should be a number, and is 'low'"),
+        ("distributed-matmul", "cpu", "half", "workload.cpu should be a number, and is 'half'"),
+        ("placement-graph", "devices", {"a": 3}, "workload.devices.a should be {}, or some of cpu"),
+        ("placement-graph", "devices", {"a": {"cpu": "half"}}, "workload.devices.a.cpu should be a number"),
+        ("placement-graph", "devices", {"a": {"memory_mib": -3}}, "memory_mib should be a number above 0"),
     ],
-)
+)  # fmt: skip
 def test_a_fact_that_means_nothing_is_refused_before_the_first_trial(
     tmp_path: Path, name: str, fact: str, value: object, said: str
 ) -> None:

@@ -32,6 +32,7 @@ from tests.objectives.triton_child import (
     sampled_padded,
     scratch_of,
     tiled,
+    work_of_library,
 )
 
 pytestmark = [pytest.mark.torch, needs_triton]
@@ -273,6 +274,15 @@ def test_the_library_rounds_as_the_kernel_does(interpreter: ProcessPoolExecutor,
     """cuBLAS in full float32 is several times slower than in tf32: a kernel in tf32 had won by that."""
     assert interpreter.submit(rounding_of_libraries, name, "tf32").result()
     assert not interpreter.submit(rounding_of_libraries, name, "ieee").result()
+
+
+def test_in_a_reading_of_the_library_is_nothing_but_the_product(interpreter: ProcessPoolExecutor) -> None:
+    """A scale of 1 was made anew in each: a launch more, of some microseconds on a GPU."""
+    workload = {"m": 32, "n": 32, "k": 64, "dtype": "float8_e4m3fn"}
+    assert interpreter.submit(work_of_library, "triton-gemm", workload).result() == [
+        "aten.t.default",
+        "aten._scaled_mm.default",
+    ]
 
 
 @pytest.mark.parametrize(

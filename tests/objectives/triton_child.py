@@ -114,6 +114,26 @@ def check_library(name: str, workload: Mapping[str, Any]) -> dict[str, float]:
         }
 
 
+def work_of_library(name: str, workload: Mapping[str, Any]) -> list[str]:
+    """What PyTorch does in a reading of the baseline."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Noted(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            done.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    done: list[str] = []
+    with tempfile.TemporaryDirectory() as cache:
+        kernel = _objective(read_space(name), Path(cache), {**workload, "interpret": True})
+        library = kernel.load_baseline(kernel.baselines()[0])
+        inputs = kernel.make_inputs(np.random.default_rng(0))
+        outputs = {output: guarded.tensor for output, guarded in kernel._guarded().items()}
+        with Noted():
+            library.run(kernel, inputs, outputs)
+    return done
+
+
 def rounding_of_libraries(name: str, precision: str) -> bool:
     """Whether PyTorch may round factors to tf32 once the baseline of a float32 kernel is loaded."""
     import torch

@@ -15,6 +15,8 @@ from typing import Protocol
 
 from autotune.measure.gpu.nvrtc import CompilerRefusal, Nvrtc, find_nvrtc
 from autotune.measure.gpu.ptxas import names_kernels
+from autotune.measure.macros import definitions
+from autotune.space.configuration import Value
 
 _VERBOSE = "--ptxas-options=-v"
 _NO_CACHE = "--no-cache"
@@ -109,9 +111,9 @@ def find_compiler(newest: int | None = None) -> CudaCompiler | None:
     return nvcc if newest is None or nvcc.version[0] <= newest else None
 
 
-def options(architecture: str, macros: Mapping[str, int | str]) -> list[str]:
+def options(architecture: str, macros: Mapping[str, Value]) -> list[str]:
     """The options that NVRTC and nvcc share: the architecture (``sm_90``) and each macro's value."""
-    return [f"--gpu-architecture={architecture}", *(f"-D{name}={value}" for name, value in macros.items())]
+    return [f"--gpu-architecture={architecture}", *definitions(macros)]
 
 
 def architecture(compute_capability: float) -> str:

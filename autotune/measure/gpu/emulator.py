@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,9 @@ from typing import Any
 
 from autotune.measure.gpu.driver import Dimensions, pack
 from autotune.measure.gpu.nvrtc import CompilerRefusal
+from autotune.measure.macros import definitions
 from autotune.measure.objective import WrongAnswer
+from autotune.space.configuration import Value
 
 FOLDER = Path(__file__).with_name("emulation")
 
@@ -32,6 +35,9 @@ _KERNEL_FLAGS = (
     "-fsanitize=thread",
 )
 _RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC")
+
+_SHARED = re.compile(r"[^;{}]*\b__shared__")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class Emulator:
@@ -73,21 +79,33 @@ class Emulator:
             raise WrongAnswer(f"{kernel}, {problem.decode(errors='replace')}")
 
 
-def emulated(source: Path, kernels: Sequence[str], macros: Mapping[str, int | str], folder: Path) -> Path:
+def emulated(source: Path, kernels: Sequence[str], macros: Mapping[str, Value], folder: Path) -> Path:
     """Compile ``source`` for :class:`Emulator` into ``folder``; what is there already is not made again.
 
-    Raises :class:`CompilerRefusal` where g++ is missing or refuses it.
+    Raises :class:`CompilerRefusal` where g++ is missing or refuses it, and for what would mean other things.
     """
     compiler = shutil.which("g++")
     if compiler is None:
         raise CompilerRefusal("no g++: without a GPU, CUDA kernels are compiled by it and emulated")
+    written = source.read_text()
+    _require_dynamic(source.name, written)
     runtime = _object([compiler, *_RUNTIME_FLAGS], FOLDER / "emulator.cpp", folder)
     entries = "\n".join(f"EMULATE({kernel})" for kernel in kernels)
-    text = f'#include "{FOLDER / "cuda.h"}"\n#line 1 "{source.name}"\n{source.read_text()}\n{entries}\n'
-    flags = [f"-D{name}={value}" for name, value in macros.items()]
-    return _made(
-        [compiler, *_KERNEL_FLAGS, *flags, "-x", "c++"], text, folder / f"{source.stem}.cpp", runtime
-    )
+    text = f'#include "{FOLDER / "cuda.h"}"\n#line 1 "{source.name}"\n{written}\n{entries}\n'
+    command = [compiler, *_KERNEL_FLAGS, *definitions(macros), "-x", "c++"]
+    return _made(command, text, folder / f"{source.stem}.cpp", runtime)
+
+
+def _require_dynamic(name: str, text: str) -> None:
+    """Refuse arrays of shared memory: here each thread would have its own, and a right kernel be wrong."""
+    code = _COMMENT.sub(lambda comment: "\n" * comment.group().count("\n"), text)
+    for found in _SHARED.finditer(code):
+        if "extern" not in found.group():
+            line = code.count("\n", 0, found.end()) + 1
+            raise CompilerRefusal(
+                f"{name}:{line}: the emulator knows only shared memory that a launch brings: "
+                "extern __shared__, of as many bytes as blocks() says"
+            )
 
 
 def _object(command: Sequence[str], source: Path, folder: Path) -> Path:

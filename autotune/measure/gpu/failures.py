@@ -85,8 +85,13 @@ TYPES: Mapping[tuple[str, str], Status] = {
 }
 """By package and name of a type, or of one that it derives from."""
 
-_NUMBERED = ("error_code", "status", "code")
-"""Attributes that hold CUDA's number: PyTorch's ``AcceleratorError``, CuPy's errors, and our own."""
+_NUMBERED: Mapping[str, str] = {
+    "torch": "error_code",
+    "cupy_backends.cuda.api": "status",
+    "autotune.measure.gpu": "code",
+}
+"""Where CUDA's number is in an exception of a module, or of one in it. CuPy's exceptions of cuBLAS and such
+hold numbers as well, but of that library: its 1 is not CUDA's."""
 
 _PREFIXES = ("CUDA error: ", "Triton Error [CUDA]: ", "CUDA driver error: ")
 """Before CUDA's own description, where that is all there is."""
@@ -118,11 +123,10 @@ def classify(error: BaseException) -> Failure | None:
 
 
 def _number(error: BaseException) -> int | None:
-    if type(error).__module__.partition(".")[0] in ("torch", "cupy", "cupy_backends", "autotune"):
-        for attribute in _NUMBERED:
-            number = getattr(error, attribute, None)
-            if isinstance(number, int) and not isinstance(number, bool) and number > 0:
-                return number
+    for module, attribute in _NUMBERED.items():
+        number = getattr(error, attribute, None)
+        if f"{type(error).__module__}.".startswith(f"{module}.") and isinstance(number, int) and number > 0:
+            return number
     if not isinstance(error, RuntimeError):
         return None
     first = text_of(error).partition("\n")[0].strip()

@@ -161,9 +161,7 @@ def interpreter(emulated: Steps) -> Capability:
     remedy = 'pip install "triton>=3.7.1", or "numpy<2.4" for triton 3.6'
     if not (_installed("torch") and _installed("triton")):
         absent = " and ".join(name for name in ("torch", "triton") if not _installed(name))
-        return Capability(
-            "triton interpreter", False, f"{absent} not installed", needed, "pip install torch triton"
-        )
+        return Capability(INTERPRETER, False, f"{absent} not installed", needed, "pip install torch triton")
     works, detail = emulated.get("interpreter", (False, "its process gave no answer"))
     return Capability(INTERPRETER, works, detail, needed, "" if works else remedy)
 

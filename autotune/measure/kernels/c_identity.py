@@ -8,6 +8,7 @@ is: its own account of itself and of the processor that ``-march=native`` means 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from autotune.measure.kernels.compile_cache import cache_key
+from autotune.provenance.code.files import is_file
 
 _PROGRAMS = ("cc1", "as", "collect2", "ld", "lto1")
 """What a compiler's driver calls."""
@@ -23,11 +25,20 @@ _VARIABLES = ("LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "SOURCE_DATE_E
 """What a linker or an assembler also goes by."""
 
 
+_LEAD_TO_FILES = ("@", "-L", "-T", "-fprofile-use", "-fbranch-prob", "-fauto-profile", "-fplugin", "-specs")
+"""Flags by which a compiler or a linker reads what no preprocessor does: archives, profiles, more flags."""
+
+_PREPROCESSED = (".c", ".h")
+
+
 def compilation_key(compiler: Sequence[str], flags: Sequence[str], source: Path) -> str | None:
     """The key of the command ``compiler flags source``; ``None``: it has none, and is to be run in any case.
 
-    That is where preprocessing fails (compiling will say why), and where the assembler reads other files.
+    That is where preprocessing fails (compiling will say why), and where compiler, assembler or linker read
+    other files: what is in them may change.
     """
+    if any(_leads_to_a_file(flag) for flag in flags):
+        return None
     # Lines and paths are in the object only where it has debug information, and then they count.
     plain = [] if any(flag.startswith("-g") for flag in flags) else ["-P"]
     wanted = [flag for flag in flags if not flag.startswith("-l")]
@@ -46,6 +57,13 @@ def compilation_key(compiler: Sequence[str], flags: Sequence[str], source: Path)
         compiler=compiler_identity(tuple(compiler), tuple(f for f in flags if f.startswith("-m"))),
         variables="\0".join(f"{name}={os.environ.get(name, '')}" for name in _VARIABLES),
     )
+
+
+def _leads_to_a_file(flag: str) -> bool:
+    if flag.startswith(_LEAD_TO_FILES):
+        return True
+    named = [Path(part) for part in re.split("[=,]", flag) if part]
+    return any(path.suffix not in _PREPROCESSED and is_file(path) for path in named)
 
 
 @cache

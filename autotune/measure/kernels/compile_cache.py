@@ -58,10 +58,10 @@ def cache_folder() -> Path | None:
     given = os.environ.get(VARIABLE, "").strip()
     if given.lower() == "off":
         return None
-    if given:
-        return Path(given)
     usual = os.environ.get("XDG_CACHE_HOME", "").strip()
     try:
+        if given:
+            return expanded(given)
         return (Path(usual) if usual else expanded("~/.cache")) / "autotune" / "compiled"
     except InputError:  # in a container, as a user whom it does not know
         return None

@@ -18,6 +18,7 @@ from autotune.measure.kernels.c_identity import compilation_key
 from autotune.measure.kernels.compile_cache import CompileCache, Compiled, write_whole
 from autotune.measure.kernels.elf import code_fingerprint
 from autotune.measure.kernels.guarded import Array
+from autotune.measure.macros import definitions
 from autotune.measure.objective import Code, Infeasible
 from autotune.provenance.compiler import NoCompilerError, c_compiler
 from autotune.space.configuration import Configuration
@@ -115,12 +116,12 @@ class CompiledC(ArrayObjective):
     signature: ClassVar[tuple[Any, ...]]
     """The ctypes of all that the function is given."""
     macros: ClassVar[Mapping[str, str]] = {}
-    """Which macro a number or a flag among the knobs sets; a knob that does not exist sets 0."""
+    """Which macro a knob sets, to its number, its text, or 1 or 0; a knob that does not exist sets 0."""
 
     def flags(self, configuration: Configuration) -> tuple[str, ...]:
-        """What gcc is told: ``-O`` as the knob ``optimize`` says, and the macros."""
-        values = {macro: int(configuration.get(knob, 0)) for knob, macro in self.macros.items()}  # type: ignore[arg-type]
-        return (f"-O{configuration['optimize']}", *(f"-D{name}={value}" for name, value in values.items()))
+        """What gcc is told: ``-O`` as the knob ``optimize`` says (3 where there is none), and the macros."""
+        values = {macro: configuration.get(knob, 0) for knob, macro in self.macros.items()}
+        return (f"-O{configuration.get('optimize', 3)}", *definitions(values))
 
     def arguments(self) -> tuple[int | float, ...]:
         """The sizes and other numbers of the workload."""

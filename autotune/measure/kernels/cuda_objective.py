@@ -94,8 +94,8 @@ class CudaObjective(DeviceObjective):
     kernels: ClassVar[tuple[str, ...]]
     """The ``extern "C"`` kernels in it."""
 
-    def macros(self, configuration: Configuration) -> Mapping[str, int]:
-        """The value of each macro."""
+    def macros(self, configuration: Configuration) -> Mapping[str, Value]:
+        """The value of each macro: a number, a text, or a flag, which is 1 or 0 in C."""
         raise NotImplementedError(f"{type(self).__name__} must define macros()")
 
     def blocks(self, configuration: Configuration) -> Mapping[str, Block]:
@@ -254,7 +254,7 @@ class CudaObjective(DeviceObjective):
 
 
 class _Watched(Configuration):
-    """A configuration that notes which of its knobs are asked for."""
+    """A configuration that notes whose values are asked for: not those that are only asked to be there."""
 
     __slots__ = ("asked",)
 
@@ -265,6 +265,9 @@ class _Watched(Configuration):
     def __getitem__(self, name: str) -> Value:
         self.asked.add(name)
         return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._items
 
 
 class _OnEmulator:
@@ -316,7 +319,7 @@ def refuse_over_limits(
     taken = {
         "max_threads": (block.size, "threads"),
         "shared_memory_bytes": (block.shared_bytes + resources.shared_static_bytes, "bytes of shared memory"),
-        "registers": (block.size * _allocated(resources.registers), "registers"),
+        "registers": (_allocated(resources.registers, block.size), "registers"),
     }
     for fact, (needed, what) in taken.items():
         limit = device.get(fact)
@@ -324,9 +327,10 @@ def refuse_over_limits(
             raise Infeasible(f"a block of {kernel} takes {needed:,} {what}; the device has {limit:,}")
 
 
-def _allocated(registers: int) -> int:
-    """A warp is given registers in units of 256, eight a thread (CUDA occupancy calculator, since 3.5)."""
-    return -(-registers // 8) * 8
+def _allocated(registers: int, threads: int) -> int:
+    """A warp is given registers for 32 threads, in units of 256 (CUDA occupancy calculator, since 3.5)."""
+    warps, units = -(-threads // _WARP), -(-registers // 8)
+    return warps * units * 256
 
 
 def _values(arguments: Sequence[Any]) -> list[Any]:

@@ -120,8 +120,8 @@ class DeviceObjective(KernelObjective):
         if self._device is None:
             import torch
 
-            named = self.context.workload.get("device")
-            self._device = torch.device(named or ("cuda:0" if torch.cuda.is_available() else "cpu"))
+            named = self.context.workload.get("device") or ("cuda" if torch.cuda.is_available() else "cpu")
+            self._device = torch.device("cuda:0" if named == "cuda" else named)  # PyTorch goes by number
         return self._device
 
     def generator(self, rng: np.random.Generator) -> Any:

@@ -56,6 +56,8 @@ def test_barriers_and_shared_memory_work(cache: Path) -> None:
     ("change", "said"),
     [
         ({"macros": {"BARRIER": ";"}}, "with no barrier between"),
+        ({"text": KERNEL.replace("BARRIER", "BARRIER float f = *held; if (threadIdx.x == 9) *held = f + 1;")},
+         r"byte 0 of shared memory, which (other threads use|another thread \(9\) uses) with no barrier"),
         ({"macros": {"SHIFT": "1"}}, "writes 4 bytes outside every buffer"),
         ({"shared": 63 * 4}, "byte 252 of shared memory, of which the block has 252"),
         ({"text": KERNEL.replace("BARRIER", "if (threadIdx.x) __syncthreads(); else return;")},
@@ -63,7 +65,7 @@ def test_barriers_and_shared_memory_work(cache: Path) -> None:
         ({"text": KERNEL.replace("held[blockDim.x - 1 - threadIdx.x]", "*(float *)(shared_memory + 2)")},
          "at an address that is no multiple of it"),
     ],
-    ids=["race", "outside", "shared", "barrier", "misaligned"],
+    ids=["race", "several", "outside", "shared", "barrier", "misaligned"],
 )  # fmt: skip
 def test_what_a_kernel_must_not_do(cache: Path, change: dict[str, object], said: str) -> None:
     given = {"text": KERNEL, **change}
@@ -72,6 +74,38 @@ def test_what_a_kernel_must_not_do(cache: Path, change: dict[str, object], said:
         run(cache, **given, **macros)  # type: ignore[arg-type]
 
 
+def test_a_structure_lies_wherever_its_members_may(cache: Path) -> None:
+    """Five floats lie at multiples of four bytes, and of twenty by chance alone."""
+    five = "struct Five { float of[5]; };\n" + KERNEL.replace(
+        "to[at + SHIFT] = held[blockDim.x - 1 - threadIdx.x];",
+        "*reinterpret_cast<Five *>(to + at / 5 * 5) = *reinterpret_cast<const Five *>(from + at / 5 * 5);",
+    )
+    assert (run(cache, five, count=65) == np.arange(65)).all()
+    with pytest.raises(WrongAnswer, match="writes 20 bytes outside every buffer"):
+        run(cache, five, count=64)
+
+
 def test_a_refusal_names_the_place(cache: Path) -> None:
     with pytest.raises(CompilerRefusal, match=r"reverse\.cu:10"):
         run(cache, KERNEL.replace("to[at", "two[at"))
+
+
+def test_an_array_of_shared_memory_is_refused_and_not_taken_for_one_of_each_thread(cache: Path) -> None:
+    """What is right on a GPU had been wrong here."""
+    held = "/* No\n__shared__ array, __shared__ or not. */ __shared__ float held[64]; // __shared__"
+    fixed = KERNEL.replace("extern __shared__ __align__(16) unsigned char shared_memory[];", held).replace(
+        "float *held = reinterpret_cast<float *>(shared_memory);", ""
+    )
+    with pytest.raises(CompilerRefusal, match=r"reverse\.cu:5: the emulator knows only shared memory"):
+        run(cache, fixed)
+
+
+def test_what_a_launch_brings_may_be_declared_in_two_lines(cache: Path) -> None:
+    assert run(cache, KERNEL.replace("extern __shared__", "extern\n__shared__")).shape == (128,)
+
+
+def test_constant_memory_is_read(cache: Path) -> None:
+    text = "__constant__ float factors[2] = {2.0f, 2.0f};\n" + KERNEL.replace(
+        "= held[blockDim.x - 1 - threadIdx.x]", "= from[at] * factors[at % 2]"
+    )
+    assert (run(cache, text) == 2 * np.arange(128)).all()

@@ -56,6 +56,7 @@ def test_cudas_own_descriptions(number: int, prefix: str) -> None:
         RuntimeError("the misaligned address of a letter"),
         RuntimeError("CUDA error: CUBLAS_STATUS_NOT_SUPPORTED"),
         made("OutOfResources", "somebody.elses"),
+        made("CUBLASError", "cupy_backends.cuda.libs.cublas", RuntimeError, status=1),
         made("HTTPError", "requests", status=404),
         OSError(2, "no such file"),
     ],

@@ -161,6 +161,9 @@ def test_the_folder_is_the_users_to_say(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert cache_folder() is None, "tests run without"
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     assert cache_folder() == tmp_path
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(VARIABLE, "~/mine")
+    assert cache_folder() == tmp_path / "mine", "and no folder whose name is ~"
     monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "autotune" / "compiled"
@@ -245,3 +248,35 @@ def test_each_word_of_a_compilers_command_is_in_the_key(source: Path, tmp_path: 
 def test_what_the_assembler_reads_has_no_key(source: Path) -> None:
     source.write_text('__asm__(".incbin \\"table.bin\\"");\n')
     assert compilation_key(["gcc"], ["-O1"], source) is None
+
+
+@needs_gcc
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["helper.o"], ["-Wl,--version-script=names.map"], ["-fprofile-use=runs.gcda"], ["-L.", "-lhelper"],
+        ["@flags.txt"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_the_compiler_or_the_linker_reads_has_none(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str]
+) -> None:
+    """It may have changed: a helper that was compiled anew had been measured as it was before."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("helper.o", "names.map", "runs.gcda", "libhelper.a", "flags.txt"):
+        (tmp_path / name).touch()
+    assert compilation_key(["gcc"], ["-O1", *flags], source) is None
+
+
+@needs_gcc
+def test_what_is_preprocessed_has_one(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "more.c").write_text("int more;\n")
+
+    def key() -> str | None:
+        return compilation_key(["gcc"], ["-O1", "-I", ".", "more.c", "-Wl,-z,now"], source)
+
+    first = key()
+    (tmp_path / "more.c").write_text("int more = 1;\n")
+    assert first is not None and key() not in (None, first)

@@ -1,16 +1,21 @@
-"""Which C compiler is called: the one that the user names, or none."""
+"""Which C compiler is called, the one that the user names or none, and what it is told."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
+from ctypes import c_int, c_void_p
 from pathlib import Path
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from autotune.measure.diagnostics import MOST_MESSAGE
-from autotune.measure.kernels.compiled_c import compile_c
-from autotune.measure.objective import Infeasible
+from autotune.measure.kernels.compiled_c import CompiledC, compile_c
+from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.measure.phases.raised import failed
+from autotune.space.configuration import Configuration, Value
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
 
@@ -57,6 +62,52 @@ def test_no_other_compiler_takes_the_place_of_the_one_that_is_named(
     monkeypatch.setenv("CC", said)
     with pytest.raises(Infeasible, match=message):
         compile_c(source, ["-O1"], tmp_path)
+
+
+class Scale(CompiledC):
+    """out = factor * x, in a type of its own."""
+
+    function = "scale"
+    signature = (c_void_p, c_void_p, c_int)
+    macros: ClassVar[Mapping[str, str]] = {"factor": "FACTOR", "type": "TYPE", "swap": "SWAP"}
+
+    def make_inputs(self, rng: np.random.Generator) -> Mapping[str, np.ndarray]:
+        return {"x": rng.standard_normal(50, dtype=np.float32)}
+
+    def outputs(self) -> Mapping[str, tuple[tuple[int, ...], Any]]:
+        return {"out": ((50,), np.float32)}
+
+    def arguments(self) -> tuple[int, ...]:
+        return (50,)
+
+    def reference(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        return {"out": 2.0 * inputs["x"].astype(np.float64)}
+
+
+def test_a_macro_has_the_value_of_its_knob_and_not_its_whole_part(tmp_path: Path) -> None:
+    """2.5 was cut off to 2, which was right, and won."""
+    source = tmp_path / "scale.c"
+    source.write_text(
+        "void scale(const float *x, float *out, int n)\n"
+        "{\n    for (int i = 0; i < n; i++)\n        out[SWAP ? n - 1 - i : i] = (TYPE)FACTOR * x[i];\n}\n"
+    )
+    kernel = type("Kind", (Scale,), {"source": source})(Context({}, {}, tmp_path))
+
+    def check(**knobs: Value) -> float:
+        configuration = Configuration({"factor": 2.0, "type": "float", "swap": False, "optimize": 1, **knobs})
+        return kernel.check(kernel.load(kernel.prepare(configuration)), np.random.default_rng(0))["error"]
+
+    assert check() < 1e-6 and check(factor=2.5, type="unsigned char") < 1e-6
+    with pytest.raises(WrongAnswer):
+        check(factor=2.5)
+    with pytest.raises(WrongAnswer):
+        check(swap=True)
+
+
+def test_a_space_need_not_say_how_much_is_optimised(tmp_path: Path) -> None:
+    kernel = Scale(Context({}, {}, tmp_path))
+    assert kernel.flags(Configuration({"factor": 2.0}))[0] == "-O3"
+    assert kernel.flags(Configuration({"factor": 2.0, "optimize": 1}))[0] == "-O1"
 
 
 def test_of_what_it_has_much_to_say_of_the_first_error_is_kept_and_all_is_at_hand(tmp_path: Path) -> None:

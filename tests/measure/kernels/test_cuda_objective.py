@@ -127,6 +127,12 @@ def test_the_program_itself_has_to_fit(make: Make) -> None:
         make(threads=1024, registers=72, shaken=64)[0].prepare(NOTHING)
 
 
+def test_a_warp_has_registers_for_all_its_threads(make: Make) -> None:
+    """Of 900 threads the last warp has 4, and takes as many registers as the other 28."""
+    with pytest.raises(Infeasible, match="takes 66,816 registers"):
+        make(threads=900, registers=72)[0].prepare(NOTHING)
+
+
 def test_a_kernel_that_is_not_there_is_named(make: Make) -> None:
     with pytest.raises(NameError, match=r'f\.cu has the kernels _Z1fPf, and no f, .* or not extern "C"\?'):
         make(name="_Z1fPf")[0].prepare(NOTHING)
@@ -182,3 +188,10 @@ def test_a_knob_that_only_a_launch_reads_is_no_same_code(make: Make, monkeypatch
 
     assert code(tile=1, waves=1) != code(tile=1, waves=2)
     assert code(tile=1, waves=1) == code(tile=2, waves=1), "a macro without a trace is shared"
+
+
+def test_so_is_one_that_is_only_asked_to_be_there(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, _ = make()
+    monkeypatch.setattr(type(kernel), "macros", lambda self, knobs: {"LOOPS": "waves" in knobs})
+    waves = [kernel.code(kernel.compile(Configuration({"waves": n}))).fingerprint for n in (1, 2)]
+    assert waves[0] != waves[1]

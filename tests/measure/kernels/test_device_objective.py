@@ -82,6 +82,13 @@ def check(kernel: Callable[..., None], kind: type[Kernel] = Kernel) -> float:
     return kind(context()).check(kernel, np.random.default_rng(0))["error"]
 
 
+def test_cuda_is_its_first_device() -> None:
+    """PyTorch makes no device current that has no number: each trial of such a workload had crashed."""
+    device = Kernel(Context({"device": "cuda"}, {}, Path())).device
+    assert (device.type, device.index) == ("cuda", 0)
+    assert Kernel(Context({"device": "cuda:1"}, {}, Path())).device.index == 1
+
+
 @pytest.mark.parametrize("kind", [Kernel, Ragged])
 def test_a_right_kernel_passes(kind: type[Kernel]) -> None:
     assert check(right, kind) < 1e-6

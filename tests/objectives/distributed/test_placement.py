@@ -175,6 +175,14 @@ def test_devices_that_cannot_be_are_refused_before_the_first_trial(
         load_objective(spec.objective, Context({**spec.workload, "devices": devices}, {}, tmp_path))
 
 
+def test_the_name_of_a_device_may_be_a_number(tmp_path: Path) -> None:
+    """So YAML reads what looks like one: it was looked up as a text, and not found."""
+    spec = read_spec(SPACES / "placement-pipeline.yaml")
+    devices = {0: {"cpu": 0.5}, 1: {"memory_mib": 64}}
+    found: Any = load_objective(spec.objective, Context({**spec.workload, "devices": devices}, {}, tmp_path))
+    assert found.names == ("0", "1") and found.caps == (float("inf"), 64.0)
+
+
 def test_a_step_is_until_the_last_device_has_ended_it(objective: Any) -> None:
     import sys
 

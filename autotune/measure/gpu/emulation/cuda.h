@@ -10,6 +10,7 @@
 
 #define __global__ __attribute__((noinline))
 #define __device__
+#define __constant__ const
 #define __forceinline__ inline
 #define __restrict__ __restrict
 #define __shared__

@@ -99,8 +99,11 @@ void check_shared(size_t offset, size_t size, bool writes)
         if (writes && use.read_in == launch->stretch && use.reader != self)
             other = use.reader;
         if (other != -1) {
-            fail("%s byte %zu of shared memory, which another thread (%d) uses with no barrier between",
-                 writes ? "writes" : "reads", byte, other);
+            char who[32] = "other threads use";
+            if (other >= 0)
+                snprintf(who, sizeof who, "another thread (%d) uses", other);
+            fail("%s byte %zu of shared memory, which %s with no barrier between", writes ? "writes" : "reads", byte,
+                 who);
             return;
         }
         if (writes) {
@@ -122,7 +125,7 @@ bool own(uintptr_t from, size_t size)
            inside(&emulator_state, sizeof emulator_state);
 }
 
-void access(const void *address, size_t size, bool writes)
+void access(const void *address, size_t size, bool writes, size_t alignment)
 {
     if (!launch || launch->current < 0)
         return;
@@ -131,8 +134,8 @@ void access(const void *address, size_t size, bool writes)
     const char *verb = writes ? "writes" : "reads";
     if (own(from, size))
         return;
-    if (from % size) {
-        fail("%s %zu bytes at an address that is no multiple of it", verb, size);
+    if (from % alignment) {
+        fail("%s %zu bytes at an address that is no multiple of it", verb, alignment);
     } else if (from >= shared && from < shared + MOST_SHARED) {
         size_t offset = from - shared;
         if (offset + size > launch->shared_bytes)
@@ -235,17 +238,24 @@ extern "C" const char *emulator_launch(const unsigned grid[3], const unsigned bl
 
 /* The calls that the compiler puts before every access. */
 #define HOOK(bytes)                                                                                    \
-    extern "C" void __tsan_read##bytes(void *address) { access(address, bytes, false); }               \
-    extern "C" void __tsan_write##bytes(void *address) { access(address, bytes, true); }               \
-    extern "C" void __tsan_unaligned_read##bytes(void *address) { access(address, bytes, false); }     \
-    extern "C" void __tsan_unaligned_write##bytes(void *address) { access(address, bytes, true); }
+    extern "C" void __tsan_read##bytes(void *address) { access(address, bytes, false, bytes); }            \
+    extern "C" void __tsan_write##bytes(void *address) { access(address, bytes, true, bytes); }            \
+    extern "C" void __tsan_unaligned_read##bytes(void *address) { access(address, bytes, false, bytes); }  \
+    extern "C" void __tsan_unaligned_write##bytes(void *address) { access(address, bytes, true, bytes); }
 HOOK(1)
 HOOK(2)
 HOOK(4)
 HOOK(8)
 HOOK(16)
-extern "C" void __tsan_read_range(void *address, size_t size) { access(address, size, false); }
-extern "C" void __tsan_write_range(void *address, size_t size) { access(address, size, true); }
+/* A structure at once, which lies where its members may (five floats at any multiple of four); or a number or a
+ * vector that the compiler itself sees to be misaligned, whose size is a power of two. */
+static size_t alignment_of(size_t size)
+{
+    size_t power = size & -size;
+    return power == size && size <= 16 ? size : std::min(power, size_t(4));
+}
+extern "C" void __tsan_read_range(void *address, size_t size) { access(address, size, false, alignment_of(size)); }
+extern "C" void __tsan_write_range(void *address, size_t size) { access(address, size, true, alignment_of(size)); }
 extern "C" void __tsan_vptr_update(void **, void *) {}
 extern "C" void __tsan_vptr_read(void **) {}
 extern "C" void __tsan_func_entry(void *) {}

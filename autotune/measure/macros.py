@@ -1,0 +1,25 @@
+"""Macros of a C or CUDA C source, as its compiler is told their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autotune.space.configuration import FrozenMap, Value, freeze, plain
+
+
+def definitions(macros: Mapping[str, Value]) -> list[str]:
+    """``-DNAME=VALUE`` of each: a number or a text as it is, a flag as 1 or 0.
+
+    C knows no ``True``: in an ``#if`` it is 0, like any name that nobody has defined. Raises ``TypeError``
+    for what a macro cannot be set to.
+    """
+    return [f"-D{name}={_written(name, freeze(value))}" for name, value in macros.items()]
+
+
+def _written(name: str, value: Value) -> str:
+    if isinstance(value, (tuple, FrozenMap)):
+        raise TypeError(
+            f"the macro {name} cannot be set to {plain(value)!r}: it takes a number, a flag or a text; "
+            "make one macro of each part"
+        )
+    return str(int(value)) if isinstance(value, bool) else str(value)
