@@ -114,6 +114,31 @@ def tiles(rng: Random) -> Failing:
     return Failing(space, log_time)
 
 
+def ranks(rng: Random) -> Failing:
+    """How a model is spread over devices: the parts must come out even, as one in twenty does."""
+    devices, layers = int(rng.choice([16, 32, 64])), 24
+    weight, best = rng.uniform(0.05, 0.4, 5), rng.uniform(0.5, 2.5, 5)
+    space = Space(
+        [
+            OrderedValues("tensor", (1, 2, 4, 8), default=4),
+            OrderedValues("stages", (1, 2, 3, 4, 6, 8, 12), default=4),
+            OrderedValues("replicas", (1, 2, 4, 8, 16, 32), default=devices // 16),
+            OrderedValues("micro", (1, 2, 3, 4, 6, 8, 12, 16), default=4),
+            OrderedValues("batch", (32, 48, 64, 96, 128, 192, 256), default=64),
+            OrderedValues("buckets", (1, 2, 3, 4)),
+        ]
+    )
+
+    def log_time(values: Values) -> float:
+        tensor, stages, replicas, micro, batch, buckets = (values[knob.name] for knob in space.knobs)
+        if tensor * stages * replicas != devices or layers % stages or batch % (replicas * micro):
+            return math.inf
+        off = np.abs(np.log2([tensor, stages, micro, batch / 32, buckets]) - best)
+        return float(weight @ off**1.5)
+
+    return Failing(space, log_time)
+
+
 def pairs(rng: Random) -> Failing:
     """Four libraries and a size; two in five combinations of the first three do not go together."""
     names, others = "abcd", tuple(f"v{i}" for i in range(6))
@@ -137,6 +162,7 @@ PROBLEMS: dict[str, Callable[[Random], Failing]] = {
     "sizes, memory not measured": sizes,
     "tiles, rules not stated": tiles,
     "libraries that do not go together": pairs,
+    "ranks, rules not stated": ranks,
 }
 
 

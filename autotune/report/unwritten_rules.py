@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autotune.space.configuration import Configuration
 from autotune.status import Status
 
 SURE = 0.5
@@ -39,14 +40,25 @@ class UnwrittenRule:
     """Successes: all of them keep it."""
 
 
-def unwritten_rules(trials: Iterable[Tried]) -> tuple[UnwrittenRule, ...]:
+def unwritten_rules(trials: Iterable[Tried], space: Mapping[str, Any]) -> tuple[UnwrittenRule, ...]:
     """What keeps apart what worked and what failed, the surest first; mostly nothing.
 
     A rule is a guess, however many failures it explains: of two that hold at once what both forbid may look
     like a third. Only rules about products and quotients of whole numbers are looked for
-    (:mod:`autotune.search.models.hypotheses`).
+    (:mod:`autotune.search.models.hypotheses`). ``space`` is that of the study's document: a failure that its
+    constraints forbid by now tells of a rule that was stated since.
     """
     heard = [t for t in trials if t.status in HEARD and not (t.status is Status.WRONG and t.measured)]
+    found = _found(heard)
+    if not found or not space.get("constraints"):
+        return found
+    from autotune.space.from_document import space_from_document
+
+    allowed = space_from_document(space)
+    return _found([t for t in heard if not t.status.failed or Configuration(t.configuration) in allowed])
+
+
+def _found(heard: Sequence[Tried]) -> tuple[UnwrittenRule, ...]:
     failures = sum(t.status.failed for t in heard)
     names = _whole_numbers([t.configuration for t in heard])
     if len(names) < 2 or failures < FEWEST or failures == len(heard):

@@ -7,6 +7,8 @@ from itertools import product
 import numpy as np
 
 from autotune.report.unwritten_rules import Tried, say_rule, unwritten_rules
+from autotune.space.knobs import Choice
+from autotune.space.space import Space
 from autotune.status import Status
 
 ALL = [
@@ -29,7 +31,7 @@ def tried(count: int, *, failure: Status = Status.INFEASIBLE, measured: bool = F
 def test_the_rule_and_what_speaks_for_it() -> None:
     trials = tried(80)
     failed = sum(trial.status.failed for trial in trials)
-    (rule,) = unwritten_rules(trials)
+    (rule,) = unwritten_rules(trials, {})
     assert rule.constraint == "tile % (lanes * vector) == 0"
     assert (rule.breaking, rule.failures, rule.keeping) == (failed, failed, 80 - failed)
     assert (
@@ -38,27 +40,36 @@ def test_the_rule_and_what_speaks_for_it() -> None:
 
 
 def test_what_is_past_a_bound_of_a_metric_breaks_no_rule() -> None:
-    assert unwritten_rules(tried(80, failure=Status.WRONG, measured=True)) == ()
-    assert unwritten_rules(tried(80, failure=Status.WRONG)) != ()
+    assert unwritten_rules(tried(80, failure=Status.WRONG, measured=True), {}) == ()
+    assert unwritten_rules(tried(80, failure=Status.WRONG), {}) != ()
+
+
+def test_a_rule_that_is_stated_by_now_is_told_no_more() -> None:
+    names = ("tile", "lanes", "vector", "layout")
+    knobs = [Choice(name, tuple(sorted({values[name] for values in ALL}, key=str))) for name in names]
+    stated = "tile % (lanes * vector) == 0"
+    (rule,) = unwritten_rules(tried(80), Space(knobs).to_document())
+    assert rule.constraint == stated
+    assert unwritten_rules(tried(80), Space(knobs, [stated]).to_document()) == ()
 
 
 def test_other_failures_break_no_rule() -> None:
-    assert unwritten_rules(tried(80, failure=Status.TIMEOUT)) == ()
+    assert unwritten_rules(tried(80, failure=Status.TIMEOUT), {}) == ()
 
 
 def test_few_failures_tell_nothing() -> None:
     trials = tried(80)
     failed = [trial for trial in trials if trial.status.failed]
     worked = [trial for trial in trials if not trial.status.failed]
-    assert unwritten_rules([*worked, *failed[:2]]) == ()
-    assert unwritten_rules(failed) == ()
-    assert unwritten_rules([]) == ()
+    assert unwritten_rules([*worked, *failed[:2]], {}) == ()
+    assert unwritten_rules(failed, {}) == ()
+    assert unwritten_rules([], {}) == ()
 
 
 def test_a_success_among_thousands_refutes() -> None:
     """Not all of many trials are looked at to find a rule; all of them may refute it."""
     trials = [trial for _ in range(6) for trial in tried(len(ALL))]
-    assert len(unwritten_rules(trials)) == 1
+    assert len(unwritten_rules(trials, {})) == 1
     for place in range(0, len(trials), 7):
         trials[place] = Tried(trials[place].configuration, Status.OK, True)
-    assert unwritten_rules(trials) == ()
+    assert unwritten_rules(trials, {}) == ()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from autotune.provenance.document import part_of
 from autotune.report import figures
 from autotune.report.convergence import convergence
 from autotune.report.evidence import Evidence
@@ -193,13 +194,13 @@ def what_failed(subject: Subject) -> Section:
 
 def _unstated(evidence: Evidence) -> list[Part]:
     """Rules that the failures give away, for the reader to judge."""
-    own = evidence.trials
+    own, space = evidence.trials, part_of(evidence.study.document, "space")
     measured = own.filter(like="metric.").notna().any(axis=1)
     tried = [
         Tried(evidence.configurations[number], Status(status), bool(has))
         for number, status, has in zip(own["trial"], own["status"], measured, strict=True)
     ]
-    rows = [(rule.constraint, say_rule(rule)) for rule in unwritten_rules(tried)]
+    rows = [(rule.constraint, say_rule(rule)) for rule in unwritten_rules(tried, space)]
     return (
         [Table("Rules that nobody stated, as it seems", ("rule", "what speaks for it"), rows)] if rows else []
     )

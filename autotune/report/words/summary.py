@@ -230,7 +230,8 @@ def _why_failed(result: Result) -> list[str]:
 
 def _unstated(result: Result) -> list[str]:
     """Rules that the failures give away, to be stated in the space file."""
-    rules = unwritten_rules(Tried(t.configuration, t.status, bool(t.metrics)) for t in result.trials)
+    tried = (Tried(t.configuration, t.status, bool(t.metrics)) for t in result.trials)
+    rules = unwritten_rules(tried, part_of(result.study.document, "space"))
     if not rules:
         return []
     lines = [f"{'a rule?':14} {rule.constraint}\n{'':14} {say_rule(rule)}" for rule in rules]
