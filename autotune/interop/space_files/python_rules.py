@@ -98,7 +98,7 @@ def rule_text(text: str, knobs: Mapping[str, Sequence[Value]], where: Location) 
     translation = _Translation(knobs, where if written == text else Location(where.file, where.line))
     try:
         if written != plain:
-            translation.refuse_loose(tree, written)
+            translation.refuse_other_in_c(tree, written)
         node = translation.condition(tree)
         translation.refuse_never(node, text)
         rule = written if _same(written, node) else _without_brackets(render(node))
@@ -143,8 +143,8 @@ class _Translation:
         place = _moved(self.where, getattr(node, "col_offset", 0))
         return InputError(Problem(f"{ast.unparse(node)!r} cannot be said in a rule: {why}", place, hint=hint))
 
-    def refuse_loose(self, tree: ast.expr, text: str) -> None:
-        """Raise :class:`InputError` for what C groups otherwise than Python: ``!a == b``, ``a & b == c``."""
+    def refuse_other_in_c(self, tree: ast.expr, text: str) -> None:
+        """Raise :class:`InputError` for what C means otherwise: ``!a == b``, ``a & b == c``, ``3 / 2``."""
         source = text.encode()
         for node in ast.walk(tree):
             match node:
@@ -160,6 +160,11 @@ class _Translation:
                         ):
                             why = "in C the comparison would come first"
                             raise self.refuse(node, why, "put brackets around what comes first")
+                case ast.BinOp(left=left, op=ast.Div(), right=right):
+                    if self.seen.is_whole(left) and self.seen.is_whole(right):
+                        why = "in C whole numbers are divided without a rest"
+                        hint = "write it in Python: a // b for that, and, or and not for the signs of C"
+                        raise self.refuse(node, why, hint)
 
     def refuse_never(self, rule: Node, text: str) -> None:
         try:

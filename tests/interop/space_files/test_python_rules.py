@@ -225,6 +225,14 @@ def test_bits_that_c_groups_otherwise_are_refused(text: str) -> None:
     assert rule_text("(a & 3) == 0 && f", KNOBS, WHERE).text
 
 
+@pytest.mark.parametrize("text", ["a / b > 1 && f", "f || math.ceil(a / 2) == 2", "!(a / (b + 1) == 2)"])
+def test_whole_numbers_that_c_divides_otherwise_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="in C whole numbers are divided without a rest"):
+        rule_text(text, KNOBS, WHERE)
+    assert rule_text("a / r > 8 && f", KNOBS, WHERE).text == "a / r > 8 and f"
+    assert rule_text("a / b > 1 and f", KNOBS, WHERE).text == "a / b > 1 and f"
+
+
 def test_many_ifs_in_one_comparison_end() -> None:
     text = " + ".join(["(a if f else b)"] * 30) + " > 60"
     assert rule_text(text, KNOBS, WHERE).listed

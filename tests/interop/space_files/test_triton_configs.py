@@ -378,3 +378,13 @@ def kernel(x, A):
     pass
 """
     assert [c["num_warps"] for c in read_back(write(tmp_path, source)).feasible] == [4]
+
+
+def test_a_list_whose_rules_would_be_too_long_is_all_in_and_said_so(tmp_path: Path) -> None:
+    """Of two blocks each has hundreds of sizes that the other has not: no rule may list them."""
+    listed = "[Config({'A': a, 'X': x}) for a in (1, 2) for x in range(a, 2000, 2)]"
+    text = f"{HEAD}\n@triton.autotune({listed}, ['n'])\n@triton.jit\ndef k(n, A, X):\n    pass\n"
+    found = convert(write(tmp_path, text))
+    assert found.constraints == []
+    assert "no short rules leave just the 1,999 configurations of the list: all are in." in found.notes
+    assert found.text()
