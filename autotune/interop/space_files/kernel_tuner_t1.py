@@ -165,7 +165,9 @@ class _Reader:
         try:
             tree = parsed(written.strip(), "eval").body
             found = self.module.value_in(tree, {"true": True, "false": False})
-            many = isinstance(found, (list, tuple, range, set))
+            if isinstance(found, set):  # it has no order, and of texts another one each time
+                found = sorted(found, key=_place)
+            many = isinstance(found, (list, tuple, range))
             return Frame(self.module, {}).collect(tree, found) if many else [found]
         except (SyntaxError, ValueError, RecursionError) as error:
             message = f"{shorten(written)!r} is no Python: {getattr(error, 'msg', error)}"
@@ -234,3 +236,10 @@ class _Reader:
             file=str(self.file),
         )
         return made.with_feasible_default([name for name in knobs if name not in defaults])
+
+
+def _place(value: object) -> tuple[bool, float, str]:
+    """Numbers by their size, then all else by its text."""
+    if isinstance(value, (int, float)):
+        return False, value, ""
+    return True, 0.0, repr(value)

@@ -90,6 +90,19 @@ def test_a_default_is_read_as_values_are(tmp_path: Path) -> None:
     assert not any("none of its values" in note for note in converted.notes)
 
 
+def test_the_values_of_a_set_stand_in_their_order(tmp_path: Path) -> None:
+    """In that of the set texts would stand in another one each time, and with them the default."""
+    texts = [f"mode{number}" for number in range(10)]
+    parameters = [
+        parameter("tile", "{8, 1, 0.5, 64, 2}", "float"),
+        parameter("mode", repr({*texts}), "string"),
+    ]
+    found = convert(write(tmp_path, parameters, []))
+    assert found.knobs == {"tile": (0.5, 1, 2, 8, 64), "mode": tuple(texts)}
+    with pytest.raises(InputError, match=r"a can be \(1,\)"):
+        convert(write(tmp_path, [parameter("a", "{(1,), 2}")], []))
+
+
 def test_conditions_that_rules_have_no_words_for(tmp_path: Path) -> None:
     parameters = [
         parameter("a", "[16, 24, 32, 48]"),
