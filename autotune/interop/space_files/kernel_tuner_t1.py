@@ -88,11 +88,16 @@ class _Reader:
         if not parameters:
             self.problems.append(Problem("there are no TuningParameters", Location(str(self.file))))
         self.raise_all()
-        constraints = [
-            rule
-            for number, one in enumerate(self.listed(space, "Conditions"))
-            for rule in self.rule(one, number, knobs)
-        ]
+        constraints: list[str] = []
+        conditions = self.listed(space, "Conditions")
+        for index, condition in enumerate(conditions):
+            before = sum("Expression" in one for one in conditions[:index])
+            if isinstance(expression := condition.get("Expression"), str):
+                constraints += self.rule(expression, self.place("Expression", before), knobs)
+            else:
+                self.problems.append(
+                    Problem(f"condition {index} has no Expression", Location(str(self.file)), "a text")
+                )
         self.raise_all()
         return self.converted(knobs, defaults, tuple(dict.fromkeys(constraints)))
 
@@ -176,14 +181,7 @@ class _Reader:
             problem = error.problems[0]
             raise InputError(Problem(problem.message, where, problem.expected, problem.hint)) from None
 
-    def rule(
-        self, condition: Mapping[str, Any], number: int, knobs: Mapping[str, Sequence[Value]]
-    ) -> list[str]:
-        where = self.place("Expression", number)
-        expression = condition.get("Expression")
-        if not isinstance(expression, str):
-            self.problems.append(Problem("this condition has no Expression", where))
-            return []
+    def rule(self, expression: str, where: Location, knobs: Mapping[str, Sequence[Value]]) -> list[str]:
         try:
             found = rule_text(expression, knobs, where)
         except InputError as error:

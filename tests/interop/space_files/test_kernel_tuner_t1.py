@@ -208,6 +208,17 @@ def test_a_parameter_without_values_does_not_shift_the_places_of_others(tmp_path
     assert "there are no Values" in first and "T1.json:14:20: b can be 1.5" in second
 
 
+def test_a_condition_without_expression_does_not_shift_the_places_of_others(tmp_path: Path) -> None:
+    file = write(tmp_path, [parameter("a", "[1, 2]")], ["a > 1", "a > b"])
+    document = json.loads(file.read_text())
+    del document["ConfigurationSpace"]["Conditions"][0]["Expression"]
+    file.write_text(json.dumps(document, indent=2))
+    with pytest.raises(InputError) as raised:
+        convert(file)
+    first, second = map(str, raised.value.problems)
+    assert "condition 0 has no Expression" in first and "T1.json:19:28: 'b' cannot be said" in second
+
+
 @pytest.mark.parametrize("conditions", [["a > 1"], [None], "a > 1", {"Expression": "a > 1"}, 1])
 def test_conditions_are_a_list_of_objects(tmp_path: Path, conditions: Any) -> None:
     document = {"TuningParameters": [parameter("a", "[1, 2]")], "Conditions": conditions}
