@@ -152,6 +152,9 @@ class _Translation:
                     if b"(" not in source[node.col_offset + len("not") : operand.col_offset]:
                         why = "in C the ! would be of its first operand alone"
                         raise self.refuse(node, why, "put brackets around what it is to negate")
+                case ast.Compare(ops=[_, _, *_]):
+                    why = "in C the result of the first comparison would be compared with the rest"
+                    raise self.refuse(node, why, "write two comparisons, or brackets around each")
                 case ast.Compare(left=left, comparators=others):
                     for one, other in pairwise([left, *others]):
                         between = source[one.end_col_offset : other.col_offset]

@@ -225,6 +225,13 @@ def test_bits_that_c_groups_otherwise_are_refused(text: str) -> None:
     assert rule_text("(a & 3) == 0 && f", KNOBS, WHERE).text
 
 
+@pytest.mark.parametrize("text", ["1 < a < 3 && f", "!(a > 1 == b > 1)", "f || a == b == 1"])
+def test_comparisons_in_a_row_mean_something_else_in_c_and_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="in C the result of the first comparison would be compared"):
+        rule_text(text, KNOBS, WHERE)
+    assert rule_text("!((a > 1) == (b > 1))", KNOBS, WHERE).text == "not ((a > 1) == (b > 1))"
+
+
 @pytest.mark.parametrize("text", ["a / b > 1 && f", "f || math.ceil(a / 2) == 2", "!(a / (b + 1) == 2)"])
 def test_whole_numbers_that_c_divides_otherwise_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="in C whole numbers are divided without a rest"):
