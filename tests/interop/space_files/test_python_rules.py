@@ -144,6 +144,7 @@ def test_what_both_languages_share_stays_as_it_was() -> None:
 
 def test_signs_of_c() -> None:
     assert rule_text("a > 1 && !(b == 2 || b == 5)", KNOBS, WHERE).text == "a > 1 and not (b == 2 or b == 5)"
+    assert rule_text("a >\n 1 &&\n f", KNOBS, WHERE).text == "a >  1 and f"
     assert rule_text("f == true && a > 1", KNOBS, WHERE).text == "f == true and a > 1"
 
 
@@ -184,7 +185,9 @@ def test_what_has_no_counterpart_is_said_with_its_place(text: str, says: str, co
     assert problem.where == Location("t1.json", 7, column)
 
 
-@pytest.mark.parametrize("text", ["!a == 1", "b > 1 && !a + b", "!(a) == 1"])
+@pytest.mark.parametrize(
+    "text", ["!a == 1", "b > 1 && !a + b", "!(a) == 1", "(a + 1 + 1 + (b)\n > 1) && !b == 2"]
+)
 def test_a_not_of_c_that_binds_tighter_than_that_of_python_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="in C the ! would be of its first operand alone"):
         rule_text(text, KNOBS, WHERE)
