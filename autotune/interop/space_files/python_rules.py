@@ -224,8 +224,10 @@ class _Translation:
             case ast.BinOp(left=left, op=op, right=right):
                 return self.arithmetic(node, op, left, right)
             case ast.Compare(left=left, ops=ops, comparators=others):
+                # int(flag) is said by the flag itself, and is none.
                 if any(isinstance(op, (ast.Is, ast.IsNot)) for op in ops) and not all(
-                    self.is_flag(self.value(part)) for part in (left, *others)
+                    self.is_flag(self.value(part)) and not isinstance(part, ast.Call)
+                    for part in (left, *others)
                 ):
                     raise self.refuse(node, "1 is not True, though they are equal", "write == or !=")
                 signs = tuple(_COMPARE[type(op)] for op in ops)

@@ -125,6 +125,7 @@ class Whole(dict):  # type: ignore[type-arg]
         "math.floor(d / r) == 4",
         "math.ceil(d / 0.3) == 5",
         "a is not True",
+        "int(f) is True or math.floor(f) is not False and b > 1",
         "a <= 1e400",
         "b * 9223372036854775809 < 2 ** 65",
     ],
