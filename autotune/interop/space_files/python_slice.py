@@ -63,6 +63,7 @@ class Changes:
             for name, held in _holding(statement):
                 self._held[name].add(held)
         self._known: dict[str, Names] = {}
+        self._apart: dict[str, tuple[Names, Names]] = {}
 
     def of(self, statement: ast.stmt) -> Names:
         run: Sequence[ast.AST] = [statement]
@@ -106,11 +107,20 @@ class Changes:
                 one = waiting.pop()
                 if one in self._definitions and one not in reached:
                     reached.add(one)
-                    for called in self._definitions[one]:
-                        found |= self._outside(called)
-                        waiting += self._reached(mentioned(called))
+                    changed, mentions = self._alone(one)
+                    found |= changed
+                    waiting += mentions - reached
             self._known[name] = frozenset(found)
         return self._known[name]
+
+    def _alone(self, name: str) -> tuple[Names, Names]:
+        """What the functions and classes of this name change themselves, and which others they mention."""
+        if name not in self._apart:
+            definitions = self._definitions[name]
+            changed = frozenset[str]().union(*map(self._outside, definitions))
+            mentions = self._reached(itertools.chain.from_iterable(map(mentioned, definitions)))
+            self._apart[name] = changed, frozenset(mentions & self._definitions.keys())
+        return self._apart[name]
 
     def _outside(self, called: Called) -> set[str]:
         """What calling it changes of the module's: all but its own names and those of functions in it."""
