@@ -49,6 +49,8 @@ def command(
     from autotune.interop.space_files.exact_rules import combinations
     from autotune.report.numbers import say_count
 
+    if file.suffix not in (".json", ".py"):
+        raise InputError(Problem(f"{file} is of no known kind", expected="a .py or a .json file"))
     space = output or Path(file.stem + ".yaml")
     refuse_existing(space, force, file)
     with said_if_long("reading it and counting its configurations: Ctrl-C ends it", quiet=as_json):
@@ -85,8 +87,6 @@ def _converted(file: Path, kernel: str, configs: str, space: Path, run: bool, ev
             message = "--kernel, --configs, --run and --all are for Python sources: a T1 file has one kernel"
             raise InputError(message)
         return kernel_tuner_t1.convert(file)
-    if file.suffix == ".py":
-        convert = triton_run.convert if run else triton_configs.convert
-        converted = convert(file, kernel, configs, space)
-        return converted.widened() if everything else converted
-    raise InputError(Problem(f"{file} is of no known kind", expected="a .py or a .json file"))
+    convert = triton_run.convert if run else triton_configs.convert
+    converted = convert(file, kernel, configs, space)
+    return converted.widened() if everything else converted

@@ -81,6 +81,18 @@ def legend(axes: Axes) -> None:
     axes.legend(frameon=False, fontsize=SMALL, labelcolor=INK, loc="best")
 
 
+def legend_above(axes: Axes) -> None:
+    """Where what is drawn fills the whole width."""
+    axes.legend(
+        frameon=False,
+        fontsize=SMALL - 0.5,
+        labelcolor=INK,
+        ncols=3,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+    )
+
+
 def nothing(why: str, height: float = 1.2) -> Figure:
     """A figure that says why there is none."""
     figure = blank(height)

@@ -282,14 +282,7 @@ def spend_figure(frame: pd.DataFrame) -> Figure:
     axes.set_xlim(0, left)
     axes.grid(visible=False)
     drawing.label(axes, "seconds of searching")
-    axes.legend(
-        frameon=False,
-        fontsize=SMALL - 0.5,
-        labelcolor=INK,
-        ncols=3,
-        loc="lower center",
-        bbox_to_anchor=(0.5, 1.0),
-    )
+    drawing.legend_above(axes)
     return figure
 
 

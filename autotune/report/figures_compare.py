@@ -101,7 +101,7 @@ def progress_figure(frame: pd.DataFrame) -> Figure:
     shown = frame.head(MOST_STUDIES)
     if shown.empty:
         return drawing.nothing("no study in this store")
-    figure = drawing.blank(0.8 + 0.28 * len(shown))
+    figure = drawing.blank(1.2 + 0.28 * len(shown))
     [axes] = figure.axes
     y = np.arange(len(shown))[::-1]
     left = np.zeros(len(shown))
@@ -117,5 +117,5 @@ def progress_figure(frame: pd.DataFrame) -> Figure:
     axes.set_yticks(y, [words(name, 24) for name in shown["study"]])
     axes.grid(visible=False, axis="y")
     drawing.label(axes, "trials")
-    drawing.legend(axes)
+    drawing.legend_above(axes)
     return figure

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autotune.measure.outcome import Reading
+from autotune.measure.readings import measures_itself
 from autotune.report.evidence import Evidence, Place, opened
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ CONTEXT = {
     "io_stall": "share of the time that tasks waited for disks",
     "steal": "share of the time taken by the hypervisor",
 }
-"""What a reading's context may say of the machine, in this order, and what it is called. Stalls and steal are
-recorded as seconds during the reading, and become shares of it."""
+"""What a reading's context may say of the machine, in this order, and what it is called. Waits, stalls and
+steal are recorded as seconds during the reading, and become shares of it."""
 
 SHARES = ("own_wait", "cpu_stall", "memory_stall", "io_stall", "steal")
 
@@ -60,7 +61,9 @@ def steadiness(place: Place, evidence: Evidence) -> pd.DataFrame:
         rows += _rows(trial_id, by_id[trial_id], readings, evidence.metric.name)
     columns = ["trial", "id", "purpose", "at", "value", "ratio", "discarded", *CONTEXT]
     frame = pd.DataFrame(rows, columns=columns)
-    frame = frame.drop(columns=[name for name in CONTEXT if not frame[name].notna().any()])
+    # A wait that no reading had may be one that this machine says nothing of.
+    known = {name: frame[name] > 0 if name in SHARES else frame[name].notna() for name in CONTEXT}
+    frame = frame.drop(columns=[name for name in CONTEXT if not known[name].any()])
     frame = frame.sort_values("at", kind="stable").reset_index(drop=True)
     if len(frame):
         frame["at"] -= frame["at"].min()
@@ -125,15 +128,11 @@ def _began(trial: dict[str, Any], readings: list[Reading]) -> float:
 
 
 def _context(reading: Reading) -> dict[str, float]:
-    wall = reading.context.get("wall", 0.0)
-    found = {}
-    for name in CONTEXT:
-        if name in SHARES:
-            # What did not grow was left out: it is 0 where the length of the reading is known.
-            if wall > 0 and name == "cpu_stall":
-                found[name] = reading.context.get(name, 0.0) / wall
-            elif wall > 0 and name in reading.context:
-                found[name] = reading.context[name] / wall
-        elif name in reading.context:
-            found[name] = reading.context[name]
+    said, wall = reading.context, reading.context.get("wall", 0.0)
+    found = {name: said[name] for name in CONTEXT if name in said and name not in SHARES}
+    if wall > 0:
+        # What stood still was left out. A wait may reach beyond a short reading.
+        found |= {name: min(said.get(name, 0.0) / wall, 1.0) for name in SHARES}
+    if "own_wait" not in said and not ("cpu" in said and measures_itself(said)):
+        found.pop("own_wait", None)  # nobody knows
     return found

@@ -77,10 +77,12 @@ def test_the_space_of_a_t1_file_can_be_counted_before_its_objective_is_written(t
 def test_what_cannot_be_converted_is_said(tmp_path: Path) -> None:
     (tmp_path / "kernels.py").write_text("x = 1\n")
     (tmp_path / "notes.txt").write_text("x")
+    (tmp_path / "space.yaml").write_text("autotune: 1\n")
     (tmp_path / "T1.json").write_text("{}")
     for arguments, says in (
         (["kernels.py"], "nothing here is decorated with triton.autotune"),
         (["notes.txt"], "notes.txt is of no known kind"),
+        (["space.yaml"], "space.yaml is of no known kind"),
         (["T1.json"], "this is no T1 file"),
         (["T1.json", "--kernel", "add"], "--kernel, --configs, --run and --all are for Python sources"),
         (["missing.py"], "there is no such file"),

@@ -16,6 +16,7 @@ from autotune.report.comparison import (
     what_transfers,
 )
 from autotune.report.differences.studies import diff_studies
+from autotune.report.figures_compare import progress_figure
 from autotune.report.overview import comparable, outcomes, running, studies
 from autotune.status import Status
 from autotune.store.store import Store
@@ -104,6 +105,17 @@ def test_the_overview_tells_a_search_that_was_broken_off_from_one_that_is_at_it(
     [row] = studies(written.store).to_dict("records")
     assert (row["state"], row["trials"], row["succeeded"], row["in_flight"]) == ("stopped", 2, 1, 0)
     assert running(written.store).empty
+
+
+def test_what_the_colours_of_progress_mean_is_beside_its_bars(tmp_path: Path) -> None:
+    """Of a few studies the bars fill the plot: the words could not be read on them."""
+    with generated(tmp_path) as store:
+        figure = progress_figure(studies(store))
+    figure.draw_without_rendering()
+    [axes] = figure.axes
+    legend = axes.get_legend()
+    assert legend is not None
+    assert legend.get_window_extent().y0 >= axes.get_window_extent().y1
 
 
 def test_a_store_without_studies(tmp_path: Path) -> None:

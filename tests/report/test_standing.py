@@ -76,6 +76,25 @@ def test_readings_lie_about_their_trials_median(tmp_path: Path) -> None:
     assert {"cpu_stall", "frequency_mhz"} <= set(frame.columns)
 
 
+def test_a_wait_is_a_share_of_each_reading_also_of_those_that_had_none(tmp_path: Path) -> None:
+    """One reading of thousands that waited for a disk had made up the median of all."""
+    written = Written(tmp_path)
+    trial, _ = written.begin({"tile": 1})
+    contexts = [
+        {"wall": 0.1, "cpu": 0.1, "own_wait": 0.05, "io_stall": 0.05},
+        {"wall": 0.1, "cpu": 0.1, "own_wait": 8.0},  # before the reading itself
+        {"wall": 0.1, "cpu": 0.1},
+        {"wall": 0.1, "cpu": 0.01},  # it waited for a program, of which nobody knows that
+        {},
+    ]
+    readings = tuple(Reading("time", 1.0, float(at), "", each) for at, each in enumerate(contexts))
+    written.store.finish(trial, Outcome(Status.OK, {"time": Estimate(1.0, 1.0, 1.0, 5)}, readings))
+    frame = steadiness(written.store, load_evidence(written.store))
+    assert frame["own_wait"].tolist()[:3] == [0.5, 1.0, 0.0] and frame["own_wait"].isna().sum() == 2
+    assert frame["io_stall"].tolist()[:4] == [0.5, 0.0, 0.0, 0.0]
+    assert "memory_stall" not in frame and "steal" not in frame
+
+
 def test_of_trials_with_many_readings_each_fewer_are_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

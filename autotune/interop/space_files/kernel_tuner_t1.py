@@ -88,11 +88,16 @@ class _Reader:
         if not parameters:
             self.problems.append(Problem("there are no TuningParameters", Location(str(self.file))))
         self.raise_all()
-        constraints = [
-            rule
-            for number, one in enumerate(self.listed(space, "Conditions"))
-            for rule in self.rule(one, number, knobs)
-        ]
+        constraints: list[str] = []
+        conditions = self.listed(space, "Conditions")
+        for index, condition in enumerate(conditions):
+            before = sum("Expression" in one for one in conditions[:index])
+            if isinstance(expression := condition.get("Expression"), str):
+                constraints += self.rule(expression, self.place("Expression", before), knobs)
+            else:
+                self.problems.append(
+                    Problem(f"condition {index} has no Expression", Location(str(self.file)), "a text")
+                )
         self.raise_all()
         return self.converted(knobs, defaults, tuple(dict.fromkeys(constraints)))
 
@@ -165,7 +170,9 @@ class _Reader:
         try:
             tree = parsed(written.strip(), "eval").body
             found = self.module.value_in(tree, {"true": True, "false": False})
-            many = isinstance(found, (list, tuple, range, set))
+            if isinstance(found, set):  # it has no order, and of texts another one each time
+                found = sorted(found, key=_place)
+            many = isinstance(found, (list, tuple, range))
             return Frame(self.module, {}).collect(tree, found) if many else [found]
         except (SyntaxError, ValueError, RecursionError) as error:
             message = f"{shorten(written)!r} is no Python: {getattr(error, 'msg', error)}"
@@ -174,14 +181,7 @@ class _Reader:
             problem = error.problems[0]
             raise InputError(Problem(problem.message, where, problem.expected, problem.hint)) from None
 
-    def rule(
-        self, condition: Mapping[str, Any], number: int, knobs: Mapping[str, Sequence[Value]]
-    ) -> list[str]:
-        where = self.place("Expression", number)
-        expression = condition.get("Expression")
-        if not isinstance(expression, str):
-            self.problems.append(Problem("this condition has no Expression", where))
-            return []
+    def rule(self, expression: str, where: Location, knobs: Mapping[str, Sequence[Value]]) -> list[str]:
         try:
             found = rule_text(expression, knobs, where)
         except InputError as error:
@@ -234,3 +234,10 @@ class _Reader:
             file=str(self.file),
         )
         return made.with_feasible_default([name for name in knobs if name not in defaults])
+
+
+def _place(value: object) -> tuple[bool, float, str]:
+    """Numbers by their size, then all else by its text."""
+    if isinstance(value, (int, float)):
+        return False, value, ""
+    return True, 0.0, repr(value)

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import ast
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import cast
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
+from autotune.interop.space_files.c_conditions import in_python, otherwise_in_c
 from autotune.interop.space_files.listed_rules import listed
 from autotune.interop.space_files.python_cases import LONGEST_RANGE, cases, span, unrolled
 from autotune.interop.space_files.python_numbers import Seen, function_name
@@ -67,9 +66,6 @@ _COMPARE: Mapping[type[ast.cmpop], ComparisonOperator] = {
     ast.Is: "==",
     ast.IsNot: "!=",
 }
-_TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-_C = re.compile(rf"{_TEXT}|\s*(?:&&|\|\|)\s*|!(?!=)\s*", re.DOTALL)
-"""What stands for ``and``, ``or`` and ``not`` in C; and quoted texts, in which it means nothing."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +83,7 @@ def rule_text(text: str, knobs: Mapping[str, Sequence[Value]], where: Location) 
     counterpart.
     """
     plain = text.strip()
-    written = _C.sub(_in_python, plain).strip()
+    written = in_python(plain).strip()
     try:
         tree = parsed(written, "eval").body
     except (SyntaxError, ValueError) as error:
@@ -97,20 +93,14 @@ def rule_text(text: str, knobs: Mapping[str, Sequence[Value]], where: Location) 
         raise InputError(Problem(message, place)) from None
     translation = _Translation(knobs, where if written == text else Location(where.file, where.line))
     try:
-        if written != plain:
-            translation.refuse_loose(tree, written)
+        if written != plain and (found := otherwise_in_c(tree, written, translation.seen.is_whole)):
+            raise translation.refuse(*found)
         node = translation.condition(tree)
         translation.refuse_never(node, text)
         rule = written if _same(written, node) else _without_brackets(render(node))
     except RecursionError:
         raise InputError(Problem("this condition is nested too deep", where)) from None
     return Translated(rule, tuple(translation.listed))
-
-
-def _in_python(found: re.Match[str]) -> str:
-    """What a match of :data:`_C` is in Python."""
-    sign = found[0].strip()
-    return {"&&": " and ", "||": " or ", "!": "not "}.get(sign, found[0])
 
 
 def _same(text: str, node: Node) -> bool:
@@ -142,24 +132,6 @@ class _Translation:
     def refuse(self, node: ast.AST, why: str, hint: str = "") -> InputError:
         place = _moved(self.where, getattr(node, "col_offset", 0))
         return InputError(Problem(f"{ast.unparse(node)!r} cannot be said in a rule: {why}", place, hint=hint))
-
-    def refuse_loose(self, tree: ast.expr, text: str) -> None:
-        """Raise :class:`InputError` for what C groups otherwise than Python: ``!a == b``, ``a & b == c``."""
-        source = text.encode()
-        for node in ast.walk(tree):
-            match node:
-                case ast.UnaryOp(op=ast.Not(), operand=ast.Compare() | ast.BinOp() as operand):
-                    if b"(" not in source[node.col_offset + len("not") : operand.col_offset]:
-                        why = "in C the ! would be of its first operand alone"
-                        raise self.refuse(node, why, "put brackets around what it is to negate")
-                case ast.Compare(left=left, comparators=others):
-                    for one, other in pairwise([left, *others]):
-                        between = source[one.end_col_offset : other.col_offset]
-                        if (_is_bits(one) and b")" not in between) or (
-                            _is_bits(other) and b"(" not in between
-                        ):
-                            why = "in C the comparison would come first"
-                            raise self.refuse(node, why, "put brackets around what comes first")
 
     def refuse_never(self, rule: Node, text: str) -> None:
         try:
@@ -252,8 +224,10 @@ class _Translation:
             case ast.BinOp(left=left, op=op, right=right):
                 return self.arithmetic(node, op, left, right)
             case ast.Compare(left=left, ops=ops, comparators=others):
+                # int(flag) is said by the flag itself, and is none.
                 if any(isinstance(op, (ast.Is, ast.IsNot)) for op in ops) and not all(
-                    self.is_flag(self.value(part)) for part in (left, *others)
+                    self.is_flag(self.value(part)) and not isinstance(part, ast.Call)
+                    for part in (left, *others)
                 ):
                     raise self.refuse(node, "1 is not True, though they are equal", "write == or !=")
                 signs = tuple(_COMPARE[type(op)] for op in ops)
@@ -362,10 +336,6 @@ class _Translation:
         if len(found) > LONGEST_RANGE:
             raise self.refuse(node, f"it has {len(found):,} items", "compare with its bounds")
         return ListOf(tuple(map(Literal, found)))
-
-
-def _is_bits(node: ast.expr) -> bool:
-    return isinstance(node, ast.BinOp) and type(node.op) in _SIGNS
 
 
 def _mask(node: Node) -> int:

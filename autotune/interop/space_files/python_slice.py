@@ -17,6 +17,8 @@ Names = frozenset[str]
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
+Called = Definition | ast.Lambda
+
 HARMLESS = METHOD_NAMES | {"print", "pprint", "debug", "info", "warning", "warn", "error"}
 """Functions that change nothing of what they are given: those that are carried out, and those that say it."""
 
@@ -51,16 +53,17 @@ class Changes:
     """
 
     def __init__(self, body: Sequence[ast.stmt]) -> None:
-        self._definitions: dict[str, list[Definition]] = defaultdict(list)
+        self._definitions: dict[str, list[Called]] = defaultdict(list)
         self._held: dict[str, set[str]] = defaultdict(set)
         """Of a name those whose lists it may stand for, or hold."""
         self._modules = _only_imported(body)
         for statement in body:
-            if isinstance(statement, Definition):
-                self._definitions[statement.name].append(statement)
+            for name, called in _defining(statement):
+                self._definitions[name].append(called)
             for name, held in _holding(statement):
                 self._held[name].add(held)
         self._known: dict[str, Names] = {}
+        self._apart: dict[str, tuple[Names, Names]] = {}
 
     def of(self, statement: ast.stmt) -> Names:
         run: Sequence[ast.AST] = [statement]
@@ -74,10 +77,10 @@ class Changes:
             )
         altered = {name for part in run for name in _altered(part)}
         for node in itertools.chain.from_iterable(map(ast.walk, (*run, *decorators))):
-            if isinstance(node, ast.Name) and node.id in self._definitions:
+            if isinstance(node, ast.Name):
                 altered |= self._by_calling(node.id)
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                altered |= self._given(node) if node.func.id in self._definitions else set()
+            if isinstance(node, ast.Call):
+                altered |= self._given(node)
         return frozenset(assigned | self._reached(altered))
 
     def handed(self, statement: ast.stmt) -> Names:
@@ -99,26 +102,40 @@ class Changes:
     def _by_calling(self, name: str) -> Names:
         """What the functions and classes of this name change, and those that they mention in turn."""
         if name not in self._known:
-            found, reached, waiting = set[str](), set[str](), [name]
+            found, reached, waiting = set[str](), set[str](), [*self._reached([name])]
             while waiting:
                 one = waiting.pop()
                 if one in self._definitions and one not in reached:
                     reached.add(one)
-                    for definition in self._definitions[one]:
-                        found |= self._outside(definition)
-                        waiting += mentioned(definition)
+                    changed, mentions = self._alone(one)
+                    found |= changed
+                    waiting += mentions - reached
             self._known[name] = frozenset(found)
         return self._known[name]
 
-    def _outside(self, definition: Definition) -> set[str]:
+    def _alone(self, name: str) -> tuple[Names, Names]:
+        """What the functions and classes of this name change themselves, and which others they mention."""
+        if name not in self._apart:
+            definitions = self._definitions[name]
+            changed = frozenset[str]().union(*map(self._outside, definitions))
+            mentions = self._reached(itertools.chain.from_iterable(map(mentioned, definitions)))
+            self._apart[name] = changed, frozenset(mentions & self._definitions.keys())
+        return self._apart[name]
+
+    def _outside(self, called: Called) -> set[str]:
         """What calling it changes of the module's: all but its own names and those of functions in it."""
-        parts = [*ast.walk(definition)]
-        own = {name for part in parts if isinstance(part, Definition) for name in local_names(part, part)}
+        parts = [*ast.walk(called)]
+        own = {name for part in parts if isinstance(part, Called) for name in local_names(part, part)}
         declared = {name for part in parts if isinstance(part, ast.Global) for name in part.names}
-        changed = {*_assigned(definition), *_altered(definition), *_handed(definition)}
-        return (self._reached(changed) - own - {definition.name}) | declared
+        assigned = itertools.chain.from_iterable(map(_assigned, ast.iter_child_nodes(called)))
+        changed = {*assigned, *_altered(called), *_handed(called)}
+        changed = changed.union(*map(self._given, (part for part in parts if isinstance(part, ast.Call))))
+        return (self._reached(changed) - own) | declared
 
     def _given(self, call: ast.Call) -> set[str]:
+        """The names that a function or class of the source is given."""
+        if isinstance(call.func, ast.Attribute) or not self._reached(_root(call.func)) & {*self._definitions}:
+            return set()
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         return {one.id for one in given if isinstance(one, ast.Name)}
 
@@ -133,6 +150,15 @@ def _only_imported(body: Sequence[ast.stmt]) -> Names:
             case ast.Name(id=name, ctx=ast.Store()):
                 assigned.add(name)
     return frozenset(imported - assigned)
+
+
+def _defining(statement: ast.stmt) -> Iterator[tuple[str, Called]]:
+    """A function or class with its name; also one without a name of its own that is assigned to one."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield statement.name, statement
+        case ast.Assign(targets=targets, value=ast.Lambda() as called):
+            yield from ((target.id, called) for target in targets if isinstance(target, ast.Name))
 
 
 def _run_by_defining(definition: Definition) -> Sequence[ast.AST]:
@@ -222,10 +248,24 @@ def _holding(statement: ast.AST) -> Iterator[tuple[str, str]]:
                 pairs = [(target, value)]
             case ast.Call(func=ast.Attribute(value=whole), args=given):
                 pairs = [(whole, value) for value in given]
+            case ast.ClassDef(name=name, body=body):  # its parts, as K.sizes
+                inner = itertools.chain.from_iterable(map(_assigned, body))
+                pairs = [(ast.Name(name), ast.Name(one)) for one in inner]
+            case ast.arguments():
+                pairs = [(ast.Name(one), value) for one, value in _defaults(node)]
             case _:
                 pairs = []
         for target, value in pairs:
             yield from itertools.product(_roots(target), _parts(value))
+
+
+def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    """The names of arguments that have a default, and that."""
+    positions = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+    yield from zip(positions[len(positions) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if value is not None:
+            yield one.arg, value
 
 
 def _parts(node: ast.AST) -> Iterator[str]:

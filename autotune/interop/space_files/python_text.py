@@ -132,9 +132,10 @@ class Module:
         return isinstance(self._values.get(name, ()), (bool, int, float, str))
 
     def _forget(self, changed: Iterable[str], why: InputError | None) -> None:
-        """These names, and others of the same lists, may be half changed."""
+        """These names, and others of the same lists or with these in their own, may be half changed."""
         halves = {id(self._values[name]) for name in changed if isinstance(self._values.get(name), MUTABLE)}
-        also = [name for name, value in self._values.items() if id(value) in halves]
+        holding = self._values.items() if halves else ()
+        also = [name for name, value in holding if not halves.isdisjoint(_parts(value))]
         for name in (*changed, *also):
             self._values.pop(name, None)
             self._failed[name] = why
@@ -213,6 +214,21 @@ class Module:
         self._steps += 1
         if self._steps > MOST_STEPS:
             raise self.not_understood(node, f"it takes more than {MOST_STEPS:,} steps")
+
+
+def _parts(value: object) -> Iterator[int]:
+    """The ``id`` of a value, and of all that is in it."""
+    seen, waiting = set[int](), [value]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield id(one)
+        if isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, (list, tuple)):
+            waiting += one
 
 
 def _first_with(node: ast.AST, statements: Iterable[ast.stmt]) -> ast.stmt | None:

@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from autotune.errors import InputError, Location, Problem
+from autotune.errors import InputError, Location, Problem, nearest
+from autotune.interop.space_files.python_slice import local_names
 from autotune.interop.space_files.python_source import Call, Closure, Known
 from autotune.interop.space_files.python_text import Module, parsed
 from autotune.interop.space_files.space_text import Converted
@@ -114,6 +115,10 @@ class _Reader:
 
     def named_configs(self, name: str) -> list[Config]:
         """Those of a list of this file, or of what a function of it returns."""
+        known = local_names(self.module.tree, self.module.tree)
+        if not known & {name, "*"}:
+            message = f"there is no list or function {name!r}"
+            raise InputError(Problem(message, Location(str(self.file)), hint=nearest(name, sorted(known))))
         node = ast.Name(name, ast.Load())
         value = self.module.value(node)
         if isinstance(value, Closure):

@@ -19,6 +19,7 @@ from autotune.interop.space_files.exact_rules import combinations, exact_rules
 from autotune.interop.space_files.space_text import Converted, can_be_written
 from autotune.space.configuration import Value
 from autotune.space.knobs.values import key as value_key
+from autotune.space.language.parser import MOST_CHARACTERS
 
 OPTIONS: Mapping[str, Value | None] = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
 """What Triton takes where a configuration does not say; ``maxnreg: None`` is no limit, here written 0."""
@@ -129,7 +130,7 @@ def space_of(listed: Listed, file: Path, output: Path | None = None) -> Converte
     knobs = {name: _ordered([row[name] for row in unique.values()]) for name in rows[0]}
     constraints = exact_rules(knobs, [tuple(row.values()) for row in unique.values()])
     most, number = combinations(knobs), len(unique)
-    if len(constraints) > MOST_RULES:
+    if len(constraints) > MOST_RULES or any(len(rule) > MOST_CHARACTERS for rule in constraints):
         constraints = []
         notes.append(f"no short rules leave just the {number:,} configurations of the list: all are in.")
     about = f"The configurations of triton.autotune for {listed.kernel} ({file.name}:{listed.line}): "

@@ -90,6 +90,19 @@ def test_a_default_is_read_as_values_are(tmp_path: Path) -> None:
     assert not any("none of its values" in note for note in converted.notes)
 
 
+def test_the_values_of_a_set_stand_in_their_order(tmp_path: Path) -> None:
+    """In that of the set texts would stand in another one each time, and with them the default."""
+    texts = [f"mode{number}" for number in range(10)]
+    parameters = [
+        parameter("tile", "{8, 1, 0.5, 64, 2}", "float"),
+        parameter("mode", repr({*texts}), "string"),
+    ]
+    found = convert(write(tmp_path, parameters, []))
+    assert found.knobs == {"tile": (0.5, 1, 2, 8, 64), "mode": tuple(texts)}
+    with pytest.raises(InputError, match=r"a can be \(1,\)"):
+        convert(write(tmp_path, [parameter("a", "{(1,), 2}")], []))
+
+
 def test_conditions_that_rules_have_no_words_for(tmp_path: Path) -> None:
     parameters = [
         parameter("a", "[16, 24, 32, 48]"),
@@ -193,6 +206,17 @@ def test_a_parameter_without_values_does_not_shift_the_places_of_others(tmp_path
         convert(write(tmp_path, [without, parameter("b", "[1.5]")], []))
     first, second = map(str, raised.value.problems)
     assert "there are no Values" in first and "T1.json:14:20: b can be 1.5" in second
+
+
+def test_a_condition_without_expression_does_not_shift_the_places_of_others(tmp_path: Path) -> None:
+    file = write(tmp_path, [parameter("a", "[1, 2]")], ["a > 1", "a > b"])
+    document = json.loads(file.read_text())
+    del document["ConfigurationSpace"]["Conditions"][0]["Expression"]
+    file.write_text(json.dumps(document, indent=2))
+    with pytest.raises(InputError) as raised:
+        convert(file)
+    first, second = map(str, raised.value.problems)
+    assert "condition 0 has no Expression" in first and "T1.json:19:28: 'b' cannot be said" in second
 
 
 @pytest.mark.parametrize("conditions", [["a > 1"], [None], "a > 1", {"Expression": "a > 1"}, 1])

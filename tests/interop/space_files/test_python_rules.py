@@ -125,6 +125,7 @@ class Whole(dict):  # type: ignore[type-arg]
         "math.floor(d / r) == 4",
         "math.ceil(d / 0.3) == 5",
         "a is not True",
+        "int(f) is True or math.floor(f) is not False and b > 1",
         "a <= 1e400",
         "b * 9223372036854775809 < 2 ** 65",
     ],
@@ -144,6 +145,7 @@ def test_what_both_languages_share_stays_as_it_was() -> None:
 
 def test_signs_of_c() -> None:
     assert rule_text("a > 1 && !(b == 2 || b == 5)", KNOBS, WHERE).text == "a > 1 and not (b == 2 or b == 5)"
+    assert rule_text("a >\n 1 &&\n f", KNOBS, WHERE).text == "a >  1 and f"
     assert rule_text("f == true && a > 1", KNOBS, WHERE).text == "f == true and a > 1"
 
 
@@ -184,7 +186,9 @@ def test_what_has_no_counterpart_is_said_with_its_place(text: str, says: str, co
     assert problem.where == Location("t1.json", 7, column)
 
 
-@pytest.mark.parametrize("text", ["!a == 1", "b > 1 && !a + b", "!(a) == 1"])
+@pytest.mark.parametrize(
+    "text", ["!a == 1", "b > 1 && !a + b", "!(a) == 1", "(a + 1 + 1 + (b)\n > 1) && !b == 2"]
+)
 def test_a_not_of_c_that_binds_tighter_than_that_of_python_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="in C the ! would be of its first operand alone"):
         rule_text(text, KNOBS, WHERE)
@@ -223,6 +227,21 @@ def test_bits_that_c_groups_otherwise_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="in C the comparison would come first"):
         rule_text(text, KNOBS, WHERE)
     assert rule_text("(a & 3) == 0 && f", KNOBS, WHERE).text
+
+
+@pytest.mark.parametrize("text", ["1 < a < 3 && f", "!(a > 1 == b > 1)", "f || a == b == 1"])
+def test_comparisons_in_a_row_mean_something_else_in_c_and_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="in C the result of the first comparison would be compared"):
+        rule_text(text, KNOBS, WHERE)
+    assert rule_text("!((a > 1) == (b > 1))", KNOBS, WHERE).text == "not ((a > 1) == (b > 1))"
+
+
+@pytest.mark.parametrize("text", ["a / b > 1 && f", "f || math.ceil(a / 2) == 2", "!(a / (b + 1) == 2)"])
+def test_whole_numbers_that_c_divides_otherwise_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="in C whole numbers are divided without a rest"):
+        rule_text(text, KNOBS, WHERE)
+    assert rule_text("a / r > 8 && f", KNOBS, WHERE).text == "a / r > 8 and f"
+    assert rule_text("a / b > 1 and f", KNOBS, WHERE).text == "a / b > 1 and f"
 
 
 def test_many_ifs_in_one_comparison_end() -> None:

@@ -142,6 +142,17 @@ def test_a_kernel_or_a_list_of_configurations_can_be_named(tmp_path: Path) -> No
     assert len(read_back(file, configs="cuda_configs").feasible) == 3
 
 
+def test_a_list_of_configurations_that_is_not_there_is_said_with_the_nearest_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as raised:
+        convert(write(tmp_path, LISTED), configs="cuda_config")
+    [problem] = raised.value.problems
+    assert problem.message == "there is no list or function 'cuda_config'"
+    assert problem.hint == "did you mean 'cuda_configs'?"
+    for line in ("from lists import *", "from lists import cuda_config"):
+        with pytest.raises(InputError, match="'cuda_config' is not understood"):
+            convert(write(tmp_path, f"{line}\n{LISTED}"), configs="cuda_config")
+
+
 def test_configurations_that_repeat_count_once(tmp_path: Path) -> None:
     twice = LISTED.replace("return cuda_configs()", "return cuda_configs() + cuda_configs()")
     converted = convert(write(tmp_path, twice))
@@ -378,3 +389,13 @@ def kernel(x, A):
     pass
 """
     assert [c["num_warps"] for c in read_back(write(tmp_path, source)).feasible] == [4]
+
+
+def test_a_list_whose_rules_would_be_too_long_is_all_in_and_said_so(tmp_path: Path) -> None:
+    """Of two blocks each has hundreds of sizes that the other has not: no rule may list them."""
+    listed = "[Config({'A': a, 'X': x}) for a in (1, 2) for x in range(a, 2000, 2)]"
+    text = f"{HEAD}\n@triton.autotune({listed}, ['n'])\n@triton.jit\ndef k(n, A, X):\n    pass\n"
+    found = convert(write(tmp_path, text))
+    assert found.constraints == []
+    assert "no short rules leave just the 1,999 configurations of the list: all are in." in found.notes
+    assert found.text()
