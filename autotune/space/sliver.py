@@ -118,7 +118,14 @@ def missed_by(rules: Sequence[Rule], draws: Sequence[Values]) -> Amount:
     """By how much values miss all ``rules`` together, in units of what the ``draws`` usually miss each by."""
     amounts = [shortfall(rule) for rule in rules]
     usual = [median([a for a in map(amount, draws) if 0 < a < math.inf] or [1.0]) for amount in amounts]
-    return lambda values: math.fsum(a(values) / by for a, by in zip(amounts, usual, strict=True))
+
+    def missed(values: Values) -> float:
+        each = [amount(values) for amount in amounts]
+        total = math.fsum(miss / by for miss, by in zip(each, usual, strict=True))
+        # A miss may be the least that a float holds, of which any part is rounded to nothing.
+        return total if total or not any(each) else math.ulp(0.0)
+
+    return missed
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def trials_frame(study: StudyRecord, trials: Iterable[TrialRecord | BriefTrial])
     Columns: ``study``, ``trial`` (its number), ``status``, ``strategy``, ``started`` (ISO 8601, UTC),
     ``seconds``, ``knob.NAME`` for each knob (missing where it is inactive; integers are of pandas' type
     ``Int64`` then), ``metric.NAME`` with ``.low`` and ``.high`` for each metric, and ``readings`` (how many
-    count for the first metric).
+    count, of the metric that has most).
     """
     import pandas as pd
 

@@ -78,7 +78,7 @@ def dump(connection: sa.Connection, study_id: int, places: Mapping[int, int]) ->
     for row in _rows(connection, sessions, study_id, sessions.c.id):
         order[row["id"]] = len(order)
         document = _document(row, sessions)
-        yield "sessions", document | {"settings": _moved(document["settings"], places.get)}
+        yield "sessions", document | {"settings": renumbered(document["settings"], places.get)}
     for row in _rows(connection, asks, study_id, asks.c.id):
         yield "asks", {"session": order[row["session_id"]], **_document(row, asks)}
     labels = _labels(connection, places)
@@ -140,8 +140,8 @@ def _number(value: float) -> float | None:
 # -- names of other studies -----------------------------------------------------------------------
 
 
-def _moved(settings: Document, place: Callable[[int], int | None]) -> Document:
-    """Settings of a session with its sources named by another number."""
+def renumbered(settings: Document, place: Callable[[int], int | None]) -> Document:
+    """Settings of a session with its sources named by another number; ``None``: it is not known any more."""
     sources = settings.get("sources")
     if not isinstance(sources, list):
         return settings
@@ -228,7 +228,8 @@ class _Loading:
                     )
             case "sessions":
                 for document in documents:
-                    moved = self._own(document) | {"settings": _moved(document["settings"], self._ids.get)}
+                    settings = renumbered(document["settings"], self._ids.get)
+                    moved = self._own(document) | {"settings": settings}
                     self._sessions[len(self._sessions)] = _insert(self._connection, sessions, moved)
             case "trials":
                 self._insert_many(trials, map(self._trial, documents))

@@ -14,6 +14,7 @@ from autotune.space import (
     Flag,
     FloatRange,
     IntegerRange,
+    OrderedValues,
     Permutation,
     Space,
 )
@@ -46,6 +47,13 @@ def test_a_sliver_aslant_is_travelled_from_end_to_end() -> None:
 def test_an_equality_of_floats_is_met() -> None:
     space = Space(KNOBS[:3], ["w0 + w1 + w2 == 1"])
     assert len(set(drawn(space, 50))) == 50
+
+
+def test_what_only_equals_a_strict_bound_is_not_drawn() -> None:
+    """It misses by next to nothing, of which nothing was left in units of what is usually missed."""
+    knobs = [OrderedValues("tile", (16, 32, 64, 128, 256, 512, 1024)), *KNOBS[:3]]
+    found = drawn(Space(knobs, ["tile < 64 and w0 + w1 + w2 <= 0.2"]), 200)
+    assert {one["tile"] for one in found} == {16, 32}
 
 
 def test_other_knobs_take_the_share_that_is_left_to_them() -> None:

@@ -152,6 +152,18 @@ def test_a_study_goes_with_all_that_is_of_it(store: Store, made: Bench) -> None:
     assert store.integrity() == [] and set(store.loose().artifacts) == set()
 
 
+def test_no_later_study_is_taken_for_a_source_that_is_gone(store: Store, made: Bench) -> None:
+    """SQLite gives the number of the newest study to the next one, once that is gone."""
+    learner, other = bench(store, "other"), bench(store, "third")
+    taught = [{"study": made.study.id, "trials": 9}, {"study": other.study.id, "trials": 8, "apart": 0.5}]
+    session = store.open_session(learner.study.id, {"seed": 1, "sources": taught}, "e", 1, "host")
+    store.delete([other.study.id])
+    bench(store, "fourth")
+    [settings] = [s.settings for s in store.sessions(learner.study.id) if s.id == session]
+    left = [{"study": made.study.id, "trials": 9}, {"study": None, "trials": 8, "apart": 0.5}]
+    assert settings == {"seed": 1, "sources": left}
+
+
 def test_a_session_goes_with_its_trials(store: Store, made: Bench) -> None:
     session = store.open_session(made.study.id, {"verified": []}, "environment5", 1, "host")
     again = Bench(store, made.study, session, made.segment)

@@ -52,7 +52,7 @@ class Cost:
     each value from that where a discrete knob has no more than :data:`LONG`, by ridge regression. It is
     updated trial by trial, at a cost that does not grow with their number. A failed trial teaches as well:
     its seconds were spent. Trials without seconds teach nothing, nor does a training that diverged, at
-    whatever step it did.
+    whatever step it did, or one that was stopped before its first step.
 
     The seconds of a trial that was stopped after a part of its resource grow with that part: in proportion,
     or with a power of it that is learned beside the effects, since to begin takes its time too.
@@ -93,7 +93,7 @@ class Cost:
             self.seconds += observation.seconds - self._before.pop(observation.configuration.hash, 0.0)
             if observation.paused:
                 self._before[observation.configuration.hash] = observation.seconds
-            if observation.status is Status.DIVERGED:
+            if observation.status is Status.DIVERGED or not observation.fraction:
                 continue
             part = math.log(observation.fraction)
             whole = math.log(observation.seconds) - part

@@ -66,9 +66,9 @@ class Evolution(Strategy):
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         window = self._window()
-        initial = int(self.options["initial"])
+        breeds = len(self._ranking) >= int(self.options["initial"])  # the window may never hold so many
         for _ in range(n):
-            child = self._child(window, rng) if len(window) >= initial else None
+            child = self._child(window, rng) if breeds else None
             if child is not None:
                 yield child
             elif (newcomer := next(untried(self.space, rng, self.taken, self.known), None)) is not None:

@@ -97,11 +97,13 @@ def _conditions(knob: Knob) -> Iterator[tuple[str, Node]]:
     values = knob.cells[0].values
     if len(values) <= MOST:
         for value in values:
-            yield f"{shown} == {plain(value)!r}", _among(knob, target, [value])
+            yield f"{shown} == {plain(value)!r}", _among(target, [value])
         return
+    rising = knob.ordered and _rise(values)
     for part in range(PARTS):
         held = values[part * len(values) // PARTS : (part + 1) * len(values) // PARTS]
-        yield f"{shown} from {plain(held[0])!r} to {plain(held[-1])!r}", _among(knob, target, held)
+        whole = _from_to(target, held[0], held[-1]) if rising and len(held) > MOST else _among(target, held)
+        yield f"{shown} from {plain(held[0])!r} to {plain(held[-1])!r}", whole
 
 
 def _quarters(knob: Knob, target: Node) -> Iterator[tuple[str, Node]]:
@@ -114,8 +116,17 @@ def _quarters(knob: Knob, target: Node) -> Iterator[tuple[str, Node]]:
         yield label, Comparison(signs, (Literal(low), target, Literal(high)))
 
 
-def _among(knob: Knob, target: Node, held: Sequence[Value]) -> Node:
-    numbers = all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in (held[0], held[-1]))
-    if knob.ordered and numbers and held[0] < held[-1] and len(held) > MOST:  # type: ignore[operator]
-        return Comparison(("<=", "<="), (Literal(held[0]), target, Literal(held[-1])))
+def _among(target: Node, held: Sequence[Value]) -> Node:
     return Comparison(("in",), (target, ListOf(tuple(Literal(value) for value in held))))
+
+
+def _from_to(target: Node, low: Value, high: Value) -> Node:
+    return Comparison(("<=", "<="), (Literal(low), target, Literal(high)))
+
+
+def _rise(values: Sequence[Value]) -> bool:
+    """Whether they are numbers, each larger than the one before: a list may be in any order."""
+    if isinstance(values, range):  # of which there may be billions
+        return True
+    numbers = [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    return len(numbers) == len(values) and all(one < other for one, other in pairwise(numbers))

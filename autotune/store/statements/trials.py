@@ -233,6 +233,18 @@ _SET_ASIDE = Prepared(
     .where(readings.c.trial_id == sa.bindparam("trial"), readings.c.discarded == "")
     .values(discarded=Status.LOST.value)
 )
+_COUNT_AGAIN = Prepared(
+    sa.update(readings)
+    .where(
+        readings.c.trial_id.in_(
+            sa.select(trials.c.id).where(trials.c.id == sa.bindparam("trial"), sa.text(f"NOT {SEARCHED}"))
+        ),
+        readings.c.discarded == Status.LOST.value,
+    )
+    .values(discarded="")
+)
+"""A trial of a finale is not put back, so that all it has read is of its late result. What a search trial has
+read before its result is of an earlier attempt."""
 _INSERT_READINGS = Prepared(sa.insert(readings), columns=[c.name for c in readings.c])
 
 
@@ -246,8 +258,9 @@ def finish(
 ) -> int:
     """Write a result down, once: the first one counts. Returns its place in the order of results.
 
-    A trial that was taken for lost takes its late result. An outcome that is itself ``lost`` is no result:
-    the trial can be tried again, and what it read is kept as discarded.
+    A trial that was taken for lost takes its late result, and what a finale has read of it counts again. An
+    outcome that is itself ``lost`` is no result: the trial can be tried again, and what it read is kept as
+    discarded.
     """
     study_id, status, told, earlier = _require(direct, trial_id)
     if Status(status).finished:
@@ -277,6 +290,8 @@ def finish(
     _FINISH.run(direct, result)
     if earlier and not outcome.status.finished:
         _SET_ASIDE.run(direct, {"trial": trial_id})
+    elif earlier and status == Status.LOST:
+        _COUNT_AGAIN.run(direct, {"trial": trial_id})
     if outcome.readings:
         lost = "" if outcome.status.finished else Status.LOST.value
         _INSERT_READINGS.run_for_each(

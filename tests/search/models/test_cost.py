@@ -55,6 +55,17 @@ def test_learns_what_multiplies_from_few_trials() -> None:
     assert np.abs(cost.predict(features.of(rest)) - expected).max() < 0.25
 
 
+def test_what_was_stopped_before_its_first_step_teaches_nothing_but_was_spent() -> None:
+    """Whoever runs the trials may say so after a report of step 0."""
+    one, other = drawn(2)
+    cost, usual = Cost(Features(SPACE)), Cost(Features(SPACE))
+    cost.learn([told(one, 1.0), replace(told(other, 2.0, Status.PRUNED), fraction=0.0)])
+    usual.learn([told(one, 1.0)])
+    assert cost.seconds == 3.0
+    inputs = Features(SPACE).of([one, other])
+    assert cost.predict(inputs).tolist() == usual.predict(inputs).tolist()
+
+
 def test_what_a_paused_trial_has_cost_is_counted_once() -> None:
     cost = Cost(Features(SPACE))
     [one, other] = drawn(2)

@@ -61,6 +61,18 @@ def mixed() -> Case:
     return Case(space, cost, None)
 
 
+def test_more_initial_tries_than_the_population_holds_end_too() -> None:
+    case = mixed()
+    evolution = Evolution(problem(case, initial=40, population=8), 0)
+    kinds = []
+    for _ in range(45):
+        [proposal] = evolution.ask(1)
+        kinds.append(proposal.reason["kind"])
+        evolution.tell([observe(case, proposal)])
+    assert kinds[:40] == ["default", *["newcomer"] * 39]
+    assert set(kinds[40:]) <= {"mutation", "crossover"}
+
+
 @pytest.mark.parametrize("case", [order(), loads(), mixed()], ids=["order", "loads", "mixed"])
 def test_finds_more_than_random(case: Case) -> None:
     bred = [min(map(case.cost, search(Evolution(problem(case), s), case, 70))) for s in range(6)]  # type: ignore[type-var]

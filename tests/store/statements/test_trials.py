@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -312,6 +313,23 @@ class TestLeases:
         assert [r.discarded for r in store.readings(other.id)] == ["lost"]
         assert store.finish(other.id, outcome(Status.LOST, n=1)) == -1
         assert [r.discarded for r in store.readings(other.id)] == ["lost", "lost"]
+        assert store.integrity() == []
+
+    def test_what_a_late_result_of_a_finale_was_read_from_counts_again(
+        self, store: Store, clock: Clock
+    ) -> None:
+        """A reading of a training takes longer than a lease, and another node may search meanwhile."""
+        b = bench(store)
+        final, searched = b.trial(1, "final"), b.trial(2)
+        taken = outcome(n=3).readings
+        throttled = replace(taken[1], discarded="throttled")
+        store.keep_readings([(final.id, 0, (taken[0], throttled)), (searched.id, 0, taken[:1])], 10)
+        assert len(store.expire(b.study.id, clock.now + 10)) == 2
+        store.keep_readings([(final.id, 2, taken[2:])], 10)
+        for trial in (final, searched):
+            store.finish(trial.id, outcome(n=1))
+        assert [r.discarded for r in store.readings(final.id)] == ["", "throttled", "", ""]
+        assert [r.discarded for r in store.readings(searched.id)] == ["lost", ""]
         assert store.integrity() == []
 
     def test_a_worker_that_begins_is_alive(self, store: Store, clock: Clock) -> None:
