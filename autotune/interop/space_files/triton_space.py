@@ -27,6 +27,9 @@ OPTIONS: Mapping[str, Value | None] = {"num_warps": 4, "num_stages": 3, "num_cta
 ALWAYS = ("num_warps", "num_stages")
 """Options that are knobs even where no configuration says them: they matter to every kernel."""
 
+KERNEL_TUNER = "tune_kernel("
+"""How a script calls Kernel Tuner, which is no kernel of Triton."""
+
 WORKLOAD = 1024
 """Stands for a size that only a call of the kernel tells."""
 
@@ -82,6 +85,11 @@ def chosen(kernel: str, found: Mapping[str, _Kernel], file: Path) -> _Kernel:
     where = Location(str(file))
     if not found:
         hint = "it converts the configs of @triton.autotune(...), or a T1 file (.json)"
+        if KERNEL_TUNER in file.read_text(errors="replace"):
+            hint = (
+                "of a script for Kernel Tuner it converts the T1 file; what it has measured comes in by "
+                "autotune import CACHE.json, where tune_kernel(..., cache='CACHE.json') has written that"
+            )
         raise InputError(Problem("nothing here is decorated with triton.autotune", where, hint=hint))
     names = ", ".join(found)
     if kernel:

@@ -399,3 +399,12 @@ def test_a_list_whose_rules_would_be_too_long_is_all_in_and_said_so(tmp_path: Pa
     assert found.constraints == []
     assert "no short rules leave just the 1,999 configurations of the list: all are in." in found.notes
     assert found.text()
+
+
+def test_a_script_for_kernel_tuner_is_told_the_way(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from kernel_tuner import tune_kernel\ntune_kernel('add', 'add.cu', 1000, [], {'x': [1, 2]})\n"
+    )
+    with pytest.raises(InputError, match="of a script for Kernel Tuner"):
+        convert(script)
