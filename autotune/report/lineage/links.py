@@ -76,9 +76,8 @@ class Family:
         for source in self.learned.get(study.id, ()):
             other = self.studies.get(source["study"])
             if other is None:
-                found.append(
-                    Node("learned from", "note", f"study #{source['study']}", "no longer in the store")
-                )
+                named = "a study" if source["study"] is None else f"study #{source['study']}"
+                found.append(Node("learned from", "note", named, "no longer in the store"))
             else:
                 trials = say_count(source["trials"], "trial")
                 found.append(self._link(other, f"learned from {trials} of", depth, up=True))

@@ -190,8 +190,14 @@ def _sources(settings: Mapping[str, Any]) -> str:
     if not isinstance(sources, list) or not sources:
         return "-"
     return ", ".join(
-        f"#{one.get('study')} ({one.get('trials')} trials)" for one in sources if isinstance(one, Mapping)
+        f"{_named(one.get('study'))} ({one.get('trials')} trials)"
+        for one in sources
+        if isinstance(one, Mapping)
     )
+
+
+def _named(source: object) -> str:
+    return "one that is gone" if source is None else f"#{source}"
 
 
 def flat(document: Any, path: str = "") -> Iterator[tuple[str, str]]:
