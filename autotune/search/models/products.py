@@ -23,7 +23,7 @@ MOST = 6000
 """Products beyond which longer ones are left out: ten knobs have fewer of up to four, thirty-nine of two."""
 LENGTHS = (0.4, 0.3, 0.2, 0.1)
 """How probable it is that a rule is about two knobs, three, four or five (two sides of a tile, each over what
-one thread has of it, over the threads); all products of as many are alike."""
+one thread has of it, over the threads)."""
 
 
 class Numbers:
@@ -82,10 +82,24 @@ class Products:
             if total > MOST:
                 break
             blocks.append(_signed(numbers, size))
-        prior = [np.full(block.shape[1], LENGTHS[i] / block.shape[1]) for i, block in enumerate(blocks)]
-        if not blocks:
-            return cls(np.zeros((numbers, 0)), np.zeros(0))
-        return cls(np.hstack(blocks), np.log(np.concatenate(prior)))
+        exponents = np.hstack([np.zeros((numbers, 0)), *blocks])
+        return cls(exponents, _log_prior(exponents))
+
+
+def _log_prior(exponents: Floats) -> Floats:
+    """The logarithm of how probable each is: plain products, quotients by one number and by two are alike.
+
+    While all that worked has one replica, ``ranks * replicas`` and ``ranks / replicas`` are the same. There
+    are far more quotients, and mostly the product is meant.
+    """
+    lengths = np.count_nonzero(exponents, axis=0)
+    kinds = np.minimum((exponents > 0.0).sum(axis=0), (exponents < 0.0).sum(axis=0))
+    prior = np.zeros(len(lengths))
+    for length, probable in enumerate(LENGTHS, start=2):
+        for kind in range(length // 2 + 1):
+            alike = (lengths == length) & (kinds == kind)
+            prior[alike] = probable / (length // 2 + 1) / max(int(alike.sum()), 1)
+    return np.log(prior)
 
 
 def _signed(numbers: int, size: int) -> Floats:
