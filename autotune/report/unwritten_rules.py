@@ -88,8 +88,8 @@ def _found(heard: Sequence[Tried]) -> tuple[UnwrittenRule, ...]:
 def _whole_numbers(configurations: Sequence[Mapping[str, Any]]) -> list[str]:
     """The knobs that had several values, all of them positive whole numbers."""
     names = dict.fromkeys(name for values in configurations for name in values)
-    seen = {name: {values[name] for values in configurations if name in values} for name in names}
-    return [name for name, values in seen.items() if len(values) > 1 and all(map(_counts, values))]
+    seen = {name: [values[name] for values in configurations if name in values] for name in names}
+    return [name for name, values in seen.items() if all(map(_counts, values)) and len(set(values)) > 1]
 
 
 def _counts(value: object) -> bool:

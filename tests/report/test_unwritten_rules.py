@@ -7,12 +7,12 @@ from itertools import product
 import numpy as np
 
 from autotune.report.unwritten_rules import Tried, say_rule, unwritten_rules
-from autotune.space.knobs import Choice
+from autotune.space.knobs import Choice, Permutation
 from autotune.space.space import Space
 from autotune.status import Status
 
 ALL = [
-    {"tile": tile, "lanes": lanes, "vector": vector, "layout": layout}
+    {"tile": tile, "lanes": lanes, "vector": vector, "layout": layout, "order": ["i", "j"]}
     for tile, lanes, vector, layout in product(
         (16, 32, 48, 64, 96, 128), (1, 2, 3, 4, 6, 8), (1, 2, 3, 4), ("row", "column")
     )
@@ -46,11 +46,12 @@ def test_what_is_past_a_bound_of_a_metric_breaks_no_rule() -> None:
 
 def test_a_rule_that_is_stated_by_now_is_told_no_more() -> None:
     names = ("tile", "lanes", "vector", "layout")
-    knobs = [Choice(name, tuple(sorted({values[name] for values in ALL}, key=str))) for name in names]
-    stated = "tile % (lanes * vector) == 0"
-    (rule,) = unwritten_rules(tried(80), Space(knobs).to_document())
-    assert rule.constraint == stated
-    assert unwritten_rules(tried(80), Space(knobs, [stated]).to_document()) == ()
+    knobs = [Choice(name, tuple(sorted({values[name] for values in ALL}, key=str))) for name in names]  # type: ignore[type-var]
+    ordered = [*knobs, Permutation("order", ("i", "j"))]
+    rule, another = "tile % (lanes * vector) == 0", "lanes * vector < 1000"
+    (told,) = unwritten_rules(tried(80), Space(ordered, [another]).to_document())
+    assert told.constraint == rule
+    assert unwritten_rules(tried(80), Space(ordered, [another, rule]).to_document()) == ()
 
 
 def test_other_failures_break_no_rule() -> None:
