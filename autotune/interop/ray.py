@@ -150,9 +150,21 @@ class AutotuneSearch(Searcher):  # type: ignore[misc]
         pruned: bool = False,
         intermediate_values: list[float] | None = None,
     ) -> None:
-        """Learn from a trial of elsewhere. With several metrics there is no telling which ``value`` is."""
+        """Learn from a trial of elsewhere. With several metrics there is no telling which ``value`` is.
+
+        Raises :class:`~autotune.errors.InputError` for several.
+        """
         _, translation = self._ready()
-        (goal,) = (metric for metric in self._metrics() if metric.goal)
+        goal, *others = (metric for metric in self._metrics() if metric.goal)
+        if others:
+            names = ", ".join(metric.name for metric in (goal, *others))
+            raise InputError(
+                Problem(
+                    f"add_evaluated_point has one value, and the metrics are {names}",
+                    expected="one metric",
+                    hint="give such configurations as points_to_evaluate: they are tried first",
+                )
+            )
         configuration = translation.configuration(parameters)
         trial = TuneTrial(configuration, error=error, pruned=pruned, by_itself=not pruned)
         for number, each in enumerate(intermediate_values or (), 1):

@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from autotune.errors import Problem
 from autotune.measure.kernels.compile_cache import CompileCache
 from autotune.measure.memory import PeakMemory
 from autotune.measure.prepared_data import PreparedData
@@ -252,6 +253,10 @@ class Objective:
         go; where its process dies of it or it does not end, another process does without. In a re-measurement
         (:attr:`final`) others do the same on the same device at that moment: nothing may be timed then.
         """
+
+    def knob_problems(self, knobs: Collection[str]) -> list[Problem]:
+        """What it expects of the knobs of a space, and these lack. Default: nothing."""
+        return []
 
     def prepare(self, configuration: Configuration) -> Any:
         """Compile or otherwise make ready. Must return something picklable; default: the configuration."""

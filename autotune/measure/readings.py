@@ -103,6 +103,16 @@ def measures_itself(context: Mapping[str, float]) -> bool:
     return context["cpu"] + context.get("own_wait", 0.0) >= MOSTLY * context["wall"]
 
 
+def share_of(context: Mapping[str, float], name: str) -> float:
+    """The part of a reading that the seconds ``name`` of its ``context`` are, at most all of it.
+
+    What the machine did is sampled around the reading, and the samples take longer than a short one: a wait
+    between them may lie before it. Only ``cpu`` may be more, that of several threads. ``wall`` must be known.
+    """
+    share = context.get(name, 0.0) / context["wall"]
+    return share if name == "cpu" else min(share, 1.0)
+
+
 _FLAGS = ("bool", "bool_")
 """What flags are called in Python and in either numpy."""
 

@@ -18,11 +18,15 @@ _ALL = re.compile(r"(\{[^{}]+\})+")
 
 
 class PlaceholderError(ValueError):
-    """A brace without its partner. ``offset`` is its place in the text, from 0."""
+    """A brace without its partner."""
 
-    def __init__(self, brace: str, offset: int) -> None:
-        self.offset = offset
+    def __init__(self, brace: str) -> None:
         super().__init__(f"a lone {brace!r}; write {brace * 2!r} for the brace itself")
+
+
+def lone(text: str) -> list[tuple[str, int]]:
+    """The braces of ``text`` without a partner: each with its offset."""
+    return [(piece[0], piece.start()) for piece in _PIECE.finditer(text) if piece[0] in ("{", "}")]
 
 
 def names(text: str) -> list[tuple[str, int]]:
@@ -30,7 +34,7 @@ def names(text: str) -> list[tuple[str, int]]:
     found: list[tuple[str, int]] = []
     for piece in _PIECE.finditer(text):
         if piece[0] in ("{", "}"):
-            raise PlaceholderError(piece[0], piece.start())
+            raise PlaceholderError(piece[0])
         if piece[1] is not None:
             found.append((piece[1], piece.start()))
     return found
@@ -92,7 +96,7 @@ def fill(text: str, values: Mapping[str, str]) -> str:
         if piece[1] is not None:
             return values.get(piece[1], "")
         if len(piece[0]) == 1:
-            raise PlaceholderError(piece[0], piece.start())
+            raise PlaceholderError(piece[0])
         return piece[0][0]
 
     return _PIECE.sub(replacement, text)

@@ -218,6 +218,13 @@ class TestSearching:
         assert statuses(searcher) == [*["ok"] * 5, "crashed"]
         assert len({tuple(c.items()) for c in [*run(searcher, 5), config]}) == 6
 
+    def test_of_several_metrics_one_value_teaches_nothing(self) -> None:
+        searcher = search(metric=["time", "rate"], mode=["min", "max"])
+        config = {"tile_m": 16, "tile_n": 16, "depth": 2, "layout": "row"}
+        with pytest.raises(InputError, match="one value, and the metrics are time, rate"):
+            searcher.add_evaluated_point(config, 1.0)
+        assert statuses(searcher) == []
+
     def test_how_trials_end(self) -> None:
         searcher = search(metric=["time", "rate"], mode=["min", "max"])
         results: list[tuple[dict[str, Any] | None, Status]] = [

@@ -6,12 +6,13 @@ import ctypes
 import hashlib
 import os
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from autotune.errors import Problem, nearest
 from autotune.measure.clocks import perf_counter
 from autotune.measure.kernels.array_objective import ArrayObjective
 from autotune.measure.kernels.c_identity import compilation_key
@@ -116,7 +117,20 @@ class CompiledC(ArrayObjective):
     signature: ClassVar[tuple[Any, ...]]
     """The ctypes of all that the function is given."""
     macros: ClassVar[Mapping[str, str]] = {}
-    """Which macro a knob sets, to its number, its text, or 1 or 0; a knob that does not exist sets 0."""
+    """Which macro a knob sets, to its number, its text, or 1 or 0; one that does not exist in a configuration
+    sets 0. One that the space does not have at all is refused: it is misspelt, here or there."""
+
+    def knob_problems(self, knobs: Collection[str]) -> list[Problem]:
+        name = type(self).__name__
+        return [
+            Problem(
+                f"{name}.macros has the knob {knob!r}, and no knob of the space is called that",
+                expected=f"the name of a knob: {', '.join(sorted(knobs))}",
+                hint=nearest(knob, knobs) or f"leave {self.macros[knob]} to a #define in {self.source.name}",
+            )
+            for knob in self.macros
+            if knob not in knobs
+        ]
 
     def flags(self, configuration: Configuration) -> tuple[str, ...]:
         """What gcc is told: ``-O`` as the knob ``optimize`` says (3 where there is none), and the macros."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -66,7 +67,10 @@ def make_objective(
         if problems := list(_uncallable(found)):
             raise InputError(problems)
         _require_numbers(found.measure, where)
-        return _construct(found, context, where)
+        made = _construct(found, context, where)
+        if knobs and (problems := made.knob_problems(knobs)):
+            raise InputError([replace(problem, where=problem.where or where) for problem in problems])
+        return made
     if callable(found) and not isinstance(found, type):
         _require_numbers(found, where)
         wrapped = FunctionObjective(context, found, knobs)

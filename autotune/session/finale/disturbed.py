@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from autotune.measure.outcome import Reading
+from autotune.measure.readings import share_of
 from autotune.space.spec import MetricSpec, is_speed
 
 DISTURBED = "disturbed"
@@ -36,7 +37,7 @@ def waited(readings: Sequence[Reading]) -> float:
     """
     contexts = (r.context for r in readings if not r.discarded)
     timed = (c for c in contexts if c.get("wall", 0.0) > 0.0)
-    return max((c.get("own_wait", 0.0) / c["wall"] for c in timed), default=0.0)
+    return max((share_of(c, "own_wait") for c in timed), default=0.0)
 
 
 def undisturbed(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autotune.measure.outcome import Reading
+from autotune.measure.readings import share_of
 from autotune.provenance.environment import compare
 from autotune.session.reproduction.replicates import Interval, apart
 
@@ -61,9 +62,7 @@ def state_of(readings: Sequence[Reading]) -> State:
     """The state over the readings that have a context and were not discarded."""
     contexts = [r.context for r in readings if r.context and not r.discarded]
     timed = [c for c in contexts if c.get("wall", 0.0) > 0.0]
-    shares = {
-        name: statistics.median(c.get(name, 0.0) / c["wall"] for c in timed) for name in SHARES if timed
-    }
+    shares = {name: statistics.median(share_of(c, name) for c in timed) for name in SHARES if timed}
     levels = {name: [c[name] for c in contexts if name in c] for name in LEVELS}
     return State(shares, {name: statistics.median(values) for name, values in levels.items() if values})
 

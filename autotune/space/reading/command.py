@@ -84,12 +84,12 @@ class _PlaceholderCheck:
     problems: Problems
 
     def __call__(self, value: str, node: YamlNode) -> str:
-        inside = node.inside if isinstance(node, YamlScalar) and node.text == value else None
-        try:
-            found = placeholders.names(value)
-        except placeholders.PlaceholderError as error:
-            self.problems.add(str(error), _at(node, inside, error.offset))
+        scalar = node if isinstance(node, YamlScalar) and node.text == value else None
+        if lone := placeholders.lone(value):
+            for brace, offset in lone:
+                self.problems.add(str(placeholders.PlaceholderError(brace)), _at(node, scalar, offset))
             return value
+        found = placeholders.names(value)
         facts = (f"workload.{name}" for name in self.known.workload)
         names = [*self.known.knobs, *facts, *self.paths]
         *most, last = "a knob", "workload.NAME", *self.paths
@@ -98,7 +98,7 @@ class _PlaceholderCheck:
             if name not in names and (not unread or name.startswith("workload.")):
                 self.problems.add(
                     f"unknown placeholder {{{shorten(name)}}}",
-                    _at(node, inside, offset),
+                    _at(node, scalar, offset),
                     f"{', '.join(most)} or {last}",
                     self.advice(name, names),
                 )
@@ -112,8 +112,8 @@ class _PlaceholderCheck:
         return nearest(name, names) or "write {{ and }} for the braces themselves"
 
 
-def _at(node: YamlNode, inside: Location | None, offset: int) -> Location:
-    return Location(inside.file, inside.line, inside.column + offset) if inside else node.where
+def _at(node: YamlNode, scalar: YamlScalar | None, offset: int) -> Location:
+    return scalar.place(offset) if scalar else node.where
 
 
 def _arguments(node: YamlNode, title: str, check: _PlaceholderCheck) -> tuple[str, ...]:

@@ -40,6 +40,18 @@ class YamlScalar:
     letter (escapes, folded lines), so that no place inside it can be named."""
     first_line: int = 0
     """The line that the text begins on: below ``where`` for a literal or folded block."""
+    indent: int | None = None
+    """By how much a literal block is indented, whose lines are those of the text; ``None`` for others."""
+
+    def place(self, offset: int) -> Location:
+        """Where the letter at ``offset`` of the text stands, or as near as can be said."""
+        if self.inside is not None:
+            return Location(self.inside.file, self.inside.line, self.inside.column + offset)
+        if self.indent is None:
+            return self.where
+        before = self.text[:offset].split("\n")
+        line = self.first_line + len(before) - 1
+        return Location(self.where.file, line, self.indent + len(before[-1]) + 1)
 
 
 @dataclass(frozen=True)
@@ -254,7 +266,16 @@ class _Builder:
                 self.problems.append(Problem(str(error), where))
                 value = 0
         block = event.style in ("|", ">")
-        return YamlScalar(value, where, written, self.inside(event, where), where.line + block)
+        inside, indent = self.inside(event, where), self.indent(event)
+        return YamlScalar(value, where, written, inside, where.line + block, indent)
+
+    def indent(self, event: Any) -> int | None:
+        """By how much the lines of a literal block are indented; ``None`` of other or empty texts."""
+        if event.style != "|":
+            return None
+        raw = self.text[event.start_mark.index : event.end_mark.index].splitlines()[1:]
+        pairs = zip(raw, event.value.split("\n"), strict=False)
+        return next((len(there) - len(line) for there, line in pairs if line.strip()), None)
 
     def inside(self, event: Any, where: Location) -> Location | None:
         """Where the scalar's own first character stands, if the scalar is on one line, unescaped."""

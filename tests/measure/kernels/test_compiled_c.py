@@ -11,8 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from autotune.errors import InputError
 from autotune.measure.diagnostics import MOST_MESSAGE
 from autotune.measure.kernels.compiled_c import CompiledC, compile_c
+from autotune.measure.loading.load import make_objective
 from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.measure.phases.raised import failed
 from autotune.space.configuration import Configuration, Value
@@ -119,3 +121,15 @@ def test_of_what_it_has_much_to_say_of_the_first_error_is_kept_and_all_is_at_han
     assert "undeclared0" in ended.message and ended.message.endswith(" ...")
     assert len(ended.message) <= MOST_MESSAGE
     assert "undeclared59" in ended.stderr and "undeclared0" in ended.stderr
+
+
+def test_a_macro_of_a_knob_that_no_space_has_is_refused_before_anything_is_compiled(tmp_path: Path) -> None:
+    """It was 0 in each configuration, and the knob meant changed nothing."""
+    kind = type("Kind", (Scale,), {"source": tmp_path / "scale.c"})
+    context = Context({}, {}, tmp_path)
+    with pytest.raises(InputError, match="macros has the knob 'factor'") as error:
+        make_objective(kind, context, ("facter", "type", "swap", "optimize"))
+    [problem] = error.value.problems
+    assert problem.hint == "did you mean 'facter'?"
+    assert make_objective(kind, context, ("factor", "type", "swap"))
+    assert make_objective(kind, context), "no space is known"

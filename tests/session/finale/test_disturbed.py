@@ -44,6 +44,12 @@ def test_what_waited_for_a_core_is_known_from_the_readings_that_count() -> None:
     assert waited((Reading("time", 2.0, context={"wall": 2.0}),)) == 0.0
 
 
+def test_no_reading_waited_for_longer_than_it_was() -> None:
+    """The samples of what the machine did take longer than a reading of 0.1 ms."""
+    assert waited((reading(0.01, 100.0),)) == 1.0
+    assert say_busy(usual_wait([reading(0.01, 100.0)])).startswith("other programs had the core for 100% of")
+
+
 def test_an_undisturbed_reading_is_taken_once() -> None:
     alone = (WARM_UP, reading(1.0, TOLERATED / 2))
     found, left = taken(alone, (reading(2.0, 0.0),))

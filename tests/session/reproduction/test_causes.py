@@ -78,3 +78,9 @@ def test_a_default_that_moved_as_well_means_the_machine() -> None:
     assert shift(2.0, 1.0) == ["the default is as it was, so it is not the machine as a whole"]
     assert shift(2.0, 0.5) == []
     assert list(common_shift({"metric": (1.0, 1.0, 1.0)}, {"metric": (2.0, 2.0, 2.0)}, 0.0)) == []
+
+
+def test_a_wait_that_began_before_a_short_reading_is_no_more_than_all_of_it() -> None:
+    """Several threads have more than one core, though."""
+    shares = state_of(readings(cpu=7.0, cpu_stall=80.0, steal=1.0)).shares
+    assert shares["cpu_stall"] == 1.0 and shares["steal"] == 0.5 and shares["cpu"] == 3.5

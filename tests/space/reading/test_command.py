@@ -71,3 +71,25 @@ class TestCommand:
             "unknown placeholder {tyle}\n  expected: a knob, workload.NAME or folder\n  did you mean 'tile'?"
         )
         assert found == [f"space.yaml:3:32: {said}"]
+
+    def test_each_lone_brace_of_a_template_is_named_where_it_stands(self) -> None:
+        """A template of JSON has many: one at a time, of the line of ``text:``, they were a long way."""
+        template = '    text: |\n\n      {\n        "tile": {tile}\n      }\n'
+        command = f"command:\n  run: [./bench, '{{config}}']\n  config:\n    file: c.json\n{template}"
+        found = problems(f"{HEAD}{command}{TILE}")
+        assert [one.partition(";")[0] for one in found] == [
+            "space.yaml:9:7: a lone '{'",
+            "space.yaml:11:7: a lone '}'",
+        ]
+
+    def test_an_unknown_placeholder_of_a_template_is_named_where_it_stands(self) -> None:
+        template = "    text: |\n      [a]\n      tile = {tyle}\n"
+        command = f"command:\n  run: [./bench, '{{config}}']\n  config:\n    file: c.ini\n{template}"
+        (found,) = problems(f"{HEAD}{command}{TILE}")
+        assert found.startswith("space.yaml:9:14: unknown placeholder {tyle}")
+
+    def test_of_a_folded_template_its_own_line_is_named(self) -> None:
+        template = "    text: >\n      a\n      {\n"
+        command = f"command:\n  run: [./bench, '{{config}}']\n  config:\n    file: c.ini\n{template}"
+        (found,) = problems(f"{HEAD}{command}{TILE}")
+        assert found.startswith("space.yaml:7:11: a lone '{'")
