@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autotune.measure.outcome import Reading
-from autotune.measure.readings import measures_itself
+from autotune.measure.readings import measures_itself, share_of
 from autotune.report.evidence import Evidence, Place, opened
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ def _context(reading: Reading) -> dict[str, float]:
     said, wall = reading.context, reading.context.get("wall", 0.0)
     found = {name: said[name] for name in CONTEXT if name in said and name not in SHARES}
     if wall > 0:
-        # What stood still was left out. A wait may reach beyond a short reading.
-        found |= {name: min(said.get(name, 0.0) / wall, 1.0) for name in SHARES}
+        # What stood still was left out.
+        found |= {name: share_of(said, name) for name in SHARES}
     if "own_wait" not in said and not ("cpu" in said and measures_itself(said)):
         found.pop("own_wait", None)  # nobody knows
     return found
