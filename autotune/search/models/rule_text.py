@@ -11,18 +11,18 @@ from autotune.search.models.gaussian_process import Floats
 from autotune.search.models.hypotheses import Suspects
 
 
-def constraint(names: Sequence[str], suspects: Suspects, worked: Floats, hypothesis: int = 0) -> str:
-    """One hypothesis about a rule: ``(m * k) % (threads * vector) == 0``.
+def constraint(names: Sequence[str], suspects: Suspects, worked: Floats) -> str:
+    """The likeliest hypothesis about a rule: ``(m * k) % (threads * vector) == 0``.
 
     ``worked`` are the logarithms of the knobs where tries succeeded, of shape (n, names): where a product is
     bounded the largest that worked is stated, since nobody knows what is between it and what failed.
     """
-    exponents = suspects.exponents[:, hypothesis]
+    exponents = suspects.exponents[:, 0]
     over = [name for name, exponent in zip(names, exponents, strict=True) if exponent > 0]
     under = [name for name, exponent in zip(names, exponents, strict=True) if exponent < 0]
-    if suspects.whole[hypothesis]:
+    if suspects.whole[0]:
         return f"{_factor(over)} % {_factor(under)} == 0"
-    sign = "==" if np.isfinite(suspects.low[hypothesis]) else "<="
+    sign = "==" if np.isfinite(suspects.low[0]) else "<="
     bound = _value(worked[int(np.argmax(worked @ exponents))], exponents)
     left, right = _times(bound.denominator, over), _times(bound.numerator, under)
     # A number stands at the right: 32 <= x * y is said as x * y >= 32.
