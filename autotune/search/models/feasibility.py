@@ -231,6 +231,8 @@ class Feasibility:
         self.seen = len(first)
         """How many observations it has learned from."""
         self._rules = Rules(features, first)
+        self._log_kept = np.zeros(0)
+        """Of the columns that are watched: the logarithm of the probability that all rules are kept."""
         first = [o for o in first if not self._rules.explains(o)]
         self._causes = list(_causes(features, first, cap))
         self._watched = 0
@@ -248,7 +250,8 @@ class Feasibility:
     def learn(self, new: Sequence[Observation]) -> None:
         """Learn the observations that came since."""
         for observation in new:
-            self._rules.learn(observation)
+            if self._rules.learn(observation):
+                self._log_kept = np.zeros(0)
             if self._rules.explains(observation):
                 continue
             for cause in self._causes:
@@ -277,11 +280,18 @@ class Feasibility:
             if cause.measured:
                 measured += found
         if self._rules:
-            codes = self._pool.inputs_at(columns).codes
-            if len(self._pool.fresh):
-                codes = np.vstack([codes, self._pool.fresh.inputs.codes])
-            total += self._rules.log_kept(codes)
+            total += self._rules_at(columns)
         return np.maximum(total, LOG_TINY), np.maximum(measured, LOG_TINY)
+
+    def _rules_at(self, columns: Integers) -> Floats:
+        """The logarithm of the probability that rules are kept, as :meth:`log_success` has its rows."""
+        if len(self._log_kept) < len(self._pool):
+            new = self._rules.log_kept(self._pool.inputs(len(self._log_kept)).codes)
+            self._log_kept = np.concatenate([self._log_kept, new])
+        there = self._log_kept[columns]
+        if not self._pool.fresh:
+            return there
+        return np.concatenate([there, self._rules.log_kept(self._pool.fresh.inputs.codes)])
 
     def success_at(self, inputs: Inputs) -> Floats:
         """The probability at any ``inputs``."""

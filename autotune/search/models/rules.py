@@ -44,10 +44,14 @@ class Rules:
         """Whether there is reason to believe in any."""
         return bool(self.suspects)
 
-    def learn(self, observation: Observation) -> None:
-        """Refute what a success tells against; failures count once all is learned anew."""
-        if self.suspects and not observation.status.failed:
-            self._refute([observation])
+    def learn(self, observation: Observation) -> bool:
+        """Refute what a success tells against, and say whether anything was refuted.
+
+        Failures count once all is learned anew.
+        """
+        if not self.suspects or observation.status.failed:
+            return False
+        return self._refute([observation])
 
     def log_kept(self, codes: Integers) -> Floats:
         """The logarithm of the probability that rows of cell indices keep all rules; shape (n,)."""
@@ -63,9 +67,11 @@ class Rules:
             return False
         return bool(self.log_kept(self._features.of([observation.configuration]).codes)[0] < EXPLAINED)
 
-    def _refute(self, successes: Sequence[Observation]) -> None:
+    def _refute(self, successes: Sequence[Observation]) -> bool:
+        before = sum(len(each.odds) for each in self.suspects)
         logs = self._logs(successes)
         self.suspects = [each.without(~np.asarray(each.kept(logs).all(axis=0))) for each in self.suspects]
+        return sum(len(each.odds) for each in self.suspects) < before
 
     def _logs(self, observations: Sequence[Observation]) -> Floats:
         return self.numbers.logs(self._features.of([o.configuration for o in observations]).codes)
