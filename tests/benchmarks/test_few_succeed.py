@@ -25,6 +25,11 @@ def test_a_search_counts_its_failures_and_is_repeated_by_its_seed() -> None:
     assert 0 < once.failed < 12 and math.isfinite(once.above[0])
 
 
+def test_a_search_stops_breaking_rules_that_nobody_stated() -> None:
+    """Some 70 of 80 tries had failed: what divides evenly looks scattered."""
+    assert search("tiles, rules not stated", "auto", seed=3).failed < 50
+
+
 def test_the_table_says_who_found_the_best() -> None:
     runs = {(name, "a"): [Found((0.5,) * 79 + (0.0,), 7), Found((0.5,) * 80, 9)] for name in PROBLEMS}
     assert all("1 of 2; 8" in line for line in table(["a"], runs)[2:])

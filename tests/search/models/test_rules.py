@@ -8,15 +8,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from autotune.search.contract import Observation, Problem
+from autotune.search.contract import Observation
 from autotune.search.models.features import Features
 from autotune.search.models.rules import Rules
 from autotune.search.models.thinning import MOST
-from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knobs import OrderedValues
 from autotune.space.space import Space
-from autotune.space.spec import MetricSpec
 from autotune.status import Status
 
 SPACE = Space(
@@ -97,18 +95,3 @@ def test_no_success_is_forgotten_where_there_are_many_trials() -> None:
     rules = Rules(FEATURES, many)
     successes = [o.configuration for o in many if not o.status.failed]
     assert (rules.log_kept(FEATURES.of(successes).codes) == 0.0).all()
-
-
-def test_a_search_stops_trying_what_breaks_it() -> None:
-    strategy = make_strategy("auto", Problem(SPACE, (MetricSpec("time", "minimize"),), 80), 0)
-    failed = []
-    for _ in range(80):
-        (proposal,) = strategy.ask(1)
-        values = proposal.configuration
-        works = divides(values)
-        failed.append(not works)
-        # Larger numbers are faster, so that what is wanted most is mostly uneven.
-        time = 100.0 / (int(values["tile"]) * int(values["lanes"]) * int(values["vector"]))  # type: ignore[call-overload]
-        status, metrics = (Status.OK, {"time": time}) if works else (Status.INFEASIBLE, {})
-        strategy.tell([Observation(values, status, metrics, reason=proposal.reason)])
-    assert sum(failed[40:]) <= sum(failed[:40]) / 2
