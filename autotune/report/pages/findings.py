@@ -22,7 +22,7 @@ from autotune.report.rows import rows_of
 from autotune.report.spend import spend
 from autotune.report.steadiness import CONTEXT, steadiness
 from autotune.report.text import last_lines
-from autotune.report.unwritten_rules import Tried, say_rule, unwritten_rules
+from autotune.report.unstated_rules import Tried, say_rule, unstated_rules
 from autotune.report.words.story import reasons_of
 from autotune.status import Status
 
@@ -200,7 +200,7 @@ def _unstated(evidence: Evidence) -> list[Part]:
         Tried(evidence.configurations[number], Status(status), bool(has))
         for number, status, has in zip(own["trial"], own["status"], measured, strict=True)
     ]
-    rows = [(rule.constraint, say_rule(rule)) for rule in unwritten_rules(tried, space)]
+    rows = [(rule.constraint, say_rule(rule)) for rule in unstated_rules(tried, space)]
     return (
         [Table("Rules that nobody stated, as it seems", ("rule", "what speaks for it"), rows)] if rows else []
     )

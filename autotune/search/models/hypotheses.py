@@ -45,6 +45,8 @@ KEPT = 32
 """Of so many hypotheses about one rule the likeliest are kept."""
 HEEDED = 0.1
 """What is less probable than so much is no rule."""
+BELIEVED = 0.5
+"""From which probability on what the likeliest hypothesis explains is put aside."""
 COUNTED = 256
 """Of so many of the likeliest it is counted how many bounds they might have had."""
 LARGE = 300.0
@@ -101,7 +103,7 @@ def suspected(logs: Floats, good: Mask) -> Iterator[Suspects]:
             return
         yield suspects
         broken = left & ~suspects.kept(logs)[:, 0]
-        if probable < 0.5 or not broken.any():
+        if probable < BELIEVED or not broken.any():
             return
         left &= ~broken
 

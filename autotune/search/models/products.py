@@ -53,8 +53,12 @@ def _counts(knob: Knob) -> bool:
     """Whether it has several values, and all are positive whole numbers."""
     if not knob.ordered or len(knob.cells) != 1 or not 2 <= len(knob.cells[0].values) <= LONGEST:
         return False
-    values = knob.cells[0].values
-    return all(isinstance(v, int) and not isinstance(v, bool) and v > 0 for v in values)
+    return all(map(is_count, knob.cells[0].values))
+
+
+def is_count(value: object) -> bool:
+    """Whether it is a positive whole number."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 @dataclass(frozen=True)

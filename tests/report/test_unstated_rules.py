@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from autotune.report.unwritten_rules import Tried, say_rule, unwritten_rules
+from autotune.report.unstated_rules import Tried, say_rule, unstated_rules
 from autotune.space.knobs import Choice, Permutation
 from autotune.space.space import Space
 from autotune.status import Status
@@ -31,7 +31,7 @@ def tried(count: int, *, failure: Status = Status.INFEASIBLE, measured: bool = F
 def test_the_rule_and_what_speaks_for_it() -> None:
     trials = tried(80)
     failed = sum(trial.status.failed for trial in trials)
-    (rule,) = unwritten_rules(trials, {})
+    (rule,) = unstated_rules(trials, {})
     assert rule.constraint == "tile % (lanes * vector) == 0"
     assert (rule.breaking, rule.failures, rule.keeping) == (failed, failed, 80 - failed)
     assert (
@@ -40,8 +40,8 @@ def test_the_rule_and_what_speaks_for_it() -> None:
 
 
 def test_what_is_past_a_bound_of_a_metric_breaks_no_rule() -> None:
-    assert unwritten_rules(tried(80, failure=Status.WRONG, measured=True), {}) == ()
-    assert unwritten_rules(tried(80, failure=Status.WRONG), {}) != ()
+    assert unstated_rules(tried(80, failure=Status.WRONG, measured=True), {}) == ()
+    assert unstated_rules(tried(80, failure=Status.WRONG), {}) != ()
 
 
 def test_a_rule_that_is_stated_by_now_is_told_no_more() -> None:
@@ -49,28 +49,40 @@ def test_a_rule_that_is_stated_by_now_is_told_no_more() -> None:
     knobs = [Choice(name, tuple(sorted({values[name] for values in ALL}, key=str))) for name in names]  # type: ignore[type-var]
     ordered = [*knobs, Permutation("order", ("i", "j"))]
     rule, another = "tile % (lanes * vector) == 0", "lanes * vector < 1000"
-    (told,) = unwritten_rules(tried(80), Space(ordered, [another]).to_document())
+    (told,) = unstated_rules(tried(80), Space(ordered, [another]).to_document())
     assert told.constraint == rule
-    assert unwritten_rules(tried(80), Space(ordered, [another, rule]).to_document()) == ()
+    assert unstated_rules(tried(80), Space(ordered, [another, rule]).to_document()) == ()
 
 
 def test_other_failures_break_no_rule() -> None:
-    assert unwritten_rules(tried(80, failure=Status.TIMEOUT), {}) == ()
+    assert unstated_rules(tried(80, failure=Status.TIMEOUT), {}) == ()
 
 
 def test_few_failures_tell_nothing() -> None:
     trials = tried(80)
     failed = [trial for trial in trials if trial.status.failed]
     worked = [trial for trial in trials if not trial.status.failed]
-    assert unwritten_rules([*worked, *failed[:2]], {}) == ()
-    assert unwritten_rules(failed, {}) == ()
-    assert unwritten_rules([], {}) == ()
+    assert unstated_rules([*worked, *failed[:2]], {}) == ()
+    assert unstated_rules(failed, {}) == ()
+    assert unstated_rules([], {}) == ()
 
 
 def test_a_success_among_thousands_refutes() -> None:
     """Not all of many trials are looked at to find a rule; all of them may refute it."""
     trials = [trial for _ in range(6) for trial in tried(len(ALL))]
-    assert len(unwritten_rules(trials, {})) == 1
+    assert len(unstated_rules(trials, {})) == 1
     for place in range(0, len(trials), 7):
         trials[place] = Tried(trials[place].configuration, Status.OK, True)
-    assert unwritten_rules(trials, {}) == ()
+    assert unstated_rules(trials, {}) == ()
+
+
+def test_where_all_guesses_are_refuted_none_is_told() -> None:
+    """Of thousands of trials 200 are looked at to find a rule; one of the others breaks whatever is found."""
+    drawn = np.random.default_rng(0).integers(1, 9, (60, 5)).tolist()
+    rows = [dict(zip("abcde", values, strict=True)) for values in drawn]
+    odd = [Tried(row, Status.INFEASIBLE, False) for row in rows if row["a"] % row["b"]]
+    even = 100 * [Tried(row, Status.OK, True) for row in rows if row["a"] % row["b"] == 0]
+    refuting = [Tried(trial.configuration, Status.OK, True) for trial in odd]
+    assert unstated_rules([*odd, *even], {}) != ()
+    for place in range(0, len(even), 100):
+        assert unstated_rules([*odd, *even[:place], *refuting, *even[place:]], {}) == ()

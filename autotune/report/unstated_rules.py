@@ -12,8 +12,6 @@ from autotune.status import Status
 SURE = 0.5
 """From which probability a rule is worth a remark, beside all others that would explain the same."""
 HEARD = frozenset([Status.OK, Status.PRUNED, Status.INFEASIBLE, Status.CRASHED, Status.WRONG])
-FEWEST = 3
-"""Failures that must break a rule."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class UnwrittenRule:
+class UnstatedRule:
     """A rule that is thought to hold."""
 
     constraint: str
@@ -40,7 +38,7 @@ class UnwrittenRule:
     """Successes: all of them keep it."""
 
 
-def unwritten_rules(trials: Iterable[Tried], space: Mapping[str, Any]) -> tuple[UnwrittenRule, ...]:
+def unstated_rules(trials: Iterable[Tried], space: Mapping[str, Any]) -> tuple[UnstatedRule, ...]:
     """What keeps apart what worked and what failed, the surest first; mostly nothing.
 
     A rule is a guess, however many failures it explains: of two that hold at once what both forbid may look
@@ -58,44 +56,44 @@ def unwritten_rules(trials: Iterable[Tried], space: Mapping[str, Any]) -> tuple[
     return _found([t for t in heard if not t.status.failed or Configuration(t.configuration) in allowed])
 
 
-def _found(heard: Sequence[Tried]) -> tuple[UnwrittenRule, ...]:
+def _found(heard: Sequence[Tried]) -> tuple[UnstatedRule, ...]:
     failures = sum(t.status.failed for t in heard)
-    names = _whole_numbers([t.configuration for t in heard])
-    if len(names) < 2 or failures < FEWEST or failures == len(heard):
+    if not 0 < failures < len(heard):
         return ()
     import numpy as np
 
-    from autotune.search.models.hypotheses import suspected
+    from autotune.search.models.hypotheses import LEAST, suspected
     from autotune.search.models.rule_text import constraint
     from autotune.search.models.thinning import spread
 
+    names = _whole_numbers([t.configuration for t in heard])
     logs = np.log2([[float(t.configuration.get(name, 1)) for name in names] for t in heard])
     good = np.array([not t.status.failed for t in heard])
     unexplained = ~good
     rows = spread(~good)
     found = []
-    for suspects in suspected(logs[rows], good[rows]):
-        suspects = suspects.without(~np.asarray(suspects.kept(logs[good]).all(axis=0)))
+    for looked_for in suspected(logs[rows], good[rows]):
+        suspects = looked_for.without(~np.asarray(looked_for.kept(logs[good]).all(axis=0)))
+        if not len(suspects.odds):  # what was not looked at refutes them all
+            continue
         breaks = unexplained & ~suspects.kept(logs)[:, 0]
         unexplained &= ~breaks
-        if suspects.probabilities[0] < SURE or breaks.sum() < FEWEST:
+        if suspects.probabilities[0] < SURE or breaks.sum() < LEAST:
             continue
         text = constraint(names, suspects, logs[good])
-        found.append(UnwrittenRule(text, int(breaks.sum()), failures, int(good.sum())))
+        found.append(UnstatedRule(text, int(breaks.sum()), failures, int(good.sum())))
     return tuple(found)
 
 
 def _whole_numbers(configurations: Sequence[Mapping[str, Any]]) -> list[str]:
     """The knobs that had several values, all of them positive whole numbers."""
+    from autotune.search.models.products import is_count
+
     names = dict.fromkeys(name for values in configurations for name in values)
     seen = {name: [values[name] for values in configurations if name in values] for name in names}
-    return [name for name, values in seen.items() if all(map(_counts, values)) and len(set(values)) > 1]
+    return [name for name, values in seen.items() if all(map(is_count, values)) and len(set(values)) > 1]
 
 
-def _counts(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
-
-
-def say_rule(rule: UnwrittenRule) -> str:
+def say_rule(rule: UnstatedRule) -> str:
     """What speaks for a rule, in one line."""
     return f"{rule.breaking} of {rule.failures} that failed break it, all {rule.keeping} that worked keep it"
