@@ -58,6 +58,14 @@ def test_other_failures_break_no_rule() -> None:
     assert unstated_rules(tried(80, failure=Status.TIMEOUT), {}) == ()
 
 
+def test_what_no_machine_counts_in_is_no_number() -> None:
+    trials = [
+        Tried({**t.configuration, "huge": 10 ** (400 + n % 2)}, t.status, t.measured)
+        for n, t in enumerate(tried(80))
+    ]
+    assert [rule.constraint for rule in unstated_rules(trials, {})] == ["tile % (lanes * vector) == 0"]
+
+
 def test_few_failures_tell_nothing() -> None:
     trials = tried(80)
     failed = [trial for trial in trials if trial.status.failed]

@@ -57,8 +57,8 @@ def _counts(knob: Knob) -> bool:
 
 
 def is_count(value: object) -> bool:
-    """Whether it is a positive whole number."""
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    """Whether it is a positive whole number, of a size that a machine counts in."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63
 
 
 @dataclass(frozen=True)
