@@ -28,8 +28,8 @@ from autotune.store.schema import (
 from autotune.store.statements.parts import in_parts
 
 WRITTEN, TAKEN_IN = "archive manifest", "archive manifest, imported"
-"""Kinds of artefacts that nothing refers to and that are kept all the same: of archives that were written
-from a store, and of those that were imported into it."""
+"""Kinds of artefacts that are kept although nothing refers to them: the manifests of archives that were
+written from a store, and of those that were imported into it."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def find_loose(connection: sa.Connection, without: Collection[int] = ()) -> Loos
 
 
 def delete_loose(connection: sa.Connection) -> Loose:
-    """Delete what nothing refers to; what that was."""
+    """Delete what nothing refers to, and say what that was."""
     loose = find_loose(connection)
     _delete(connection, artifacts.c.hash, list(loose.artifacts))
     _delete(connection, environments.c.hash, list(loose.environments))
@@ -82,7 +82,7 @@ def delete_loose(connection: sa.Connection) -> Loose:
 
 
 def delete_study(connection: sa.Connection, study_id: int) -> None:
-    """Delete a study with all that is of it. Studies that follow it follow nothing then."""
+    """Delete a study with all its rows. Studies that followed it have no parent then."""
     _delete_source(connection, study_id)
     connection.execute(sa.update(studies).where(studies.c.parent_id == study_id).values(parent_id=None))
     _delete_trials(connection, trials.c.study_id == study_id)
@@ -92,7 +92,7 @@ def delete_study(connection: sa.Connection, study_id: int) -> None:
 
 
 def _delete_source(connection: sa.Connection, study_id: int) -> None:
-    """Name it no more where something was learned from it: SQLite may give its number to the next study."""
+    """Remove its id from the sources of sessions: SQLite may give that id to the next study."""
     mentioned = sa.type_coerce(sessions.c.settings, sa.Text).contains('"sources":')
     learned = sa.select(sessions.c.id, sessions.c.settings).where(mentioned)
     for session, settings in connection.execute(learned).all():
@@ -109,7 +109,7 @@ def delete_sessions(connection: sa.Connection, session_ids: Sequence[int]) -> No
 
 
 def _delete_trials(connection: sa.Connection, which: sa.ColumnElement[bool]) -> None:
-    """Those of which that is true, with all that refers to them."""
+    """Delete the trials that meet the condition ``which``, with all rows that refer to them."""
     own = sa.select(trials.c.id).where(which)
     for table in (readings, reports, pauses):
         connection.execute(sa.delete(table).where(table.c.trial_id.in_(own)))
