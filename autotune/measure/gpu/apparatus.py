@@ -13,10 +13,10 @@ from autotune.measure.gpu.events import CudaEvents, EventSource, HostEvents
 from autotune.measure.gpu.timing import Apparatus, CannotCapture
 
 FLUSHES = 2
-"""The buffer that is written to flush a cache is so many times as large as the cache."""
+"""The size of the buffer that is written to flush a cache, over the size of the cache."""
 
 _UNKNOWN_L2 = 64 << 20
-"""Bytes of the cache where PyTorch does not tell."""
+"""The assumed bytes of the cache where PyTorch does not report them."""
 
 
 class CudaApparatus:
@@ -81,7 +81,8 @@ class CudaApparatus:
     def free_bytes(self) -> int:
         import torch
 
-        # What PyTorch keeps of earlier tensors is there for new ones: else a plan hung on what ran before.
+        # Memory that PyTorch keeps from earlier tensors is free for new ones. Without it, a plan would depend
+        # on what ran before.
         kept = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
         return int(torch.cuda.mem_get_info(self.device)[0] + kept)
 
@@ -90,12 +91,12 @@ class CudaApparatus:
 
         self._gap = None
         torch.cuda.empty_cache()
-        with suppress(torch.cuda.OutOfMemoryError):  # then it lies where it may
+        with suppress(torch.cuda.OutOfMemoryError):  # then there is no gap
             self._gap = torch.empty(gap_bytes, dtype=torch.uint8, device=self.device)
 
 
 class HostApparatus:
-    """The CPU: a call has done its work when it returns, so that nothing has to be held or replayed."""
+    """The CPU: a call has done its work when it returns, so nothing has to be held or replayed."""
 
     def __init__(self, last_level_bytes: int = 32 << 20) -> None:
         self.events: EventSource = HostEvents()
@@ -126,10 +127,10 @@ class HostApparatus:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """A tensor that is freed while a graph is captured makes the capture fail, and so none is.
+    """No garbage collection inside: a tensor that is freed while a graph is captured makes the capture fail.
 
-    Collecting all garbage before each capture is as good, and takes 90 ms in a process that has loaded
-    PyTorch: as long as all else that is done to read a kernel.
+    Collecting before each capture would work as well, but takes 90 ms in a process that has loaded PyTorch:
+    as long as everything else that is done to read a kernel.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -141,5 +142,5 @@ def _no_collection() -> Iterator[None]:
 
 
 def find_apparatus(device: Any) -> Apparatus:
-    """What measures on ``device`` (a ``torch.device``)."""
+    """The apparatus for ``device`` (a ``torch.device``)."""
     return CudaApparatus(device) if device.type == "cuda" else HostApparatus()

@@ -22,9 +22,9 @@ class GpuClaim:
     """One GPU to measure on. Close it in the end."""
 
     key: str
-    """The same for all processes of this machine: its UUID."""
+    """Its UUID, which is the same for all processes of this machine."""
     visible: str
-    """What ``CUDA_VISIBLE_DEVICES`` is to be for a process that is to see only this one."""
+    """The value of ``CUDA_VISIBLE_DEVICES`` for a process that may see only this GPU."""
     name: str
     claim: FileLock | None
     """``None``: another search has claimed it, and this one takes turns with it."""
@@ -68,7 +68,7 @@ def find_gpus(
 
 
 def visible_names(count: int, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """What each of the visible GPUs is called in ``CUDA_VISIBLE_DEVICES``: as there, else by number."""
+    """The name of each visible GPU in ``CUDA_VISIBLE_DEVICES``; its number where the variable lacks it."""
     given = [name.strip() for name in environment.get(VISIBLE, "").split(",") if name.strip()]
     return tuple(given[i] if i < len(given) else str(i) for i in range(count))
 

@@ -1,4 +1,4 @@
-"""In what state a GPU was while it was read, and which readings do not count for it. Pure."""
+"""The state of a GPU during a reading, and whether the reading counts. Pure."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ REASONS: Mapping[str, int] = {
 """NVML's bits of ``nvmlClocksEventReasons``."""
 
 ABNORMAL = ("hardware_slowdown", "thermal", "hardware_thermal", "power_brake")
-"""Reasons that have nothing to do with what is read: too hot, or too little power from outside.
+"""Reasons that do not come from the kernel: the device is too hot, or gets too little power.
 
-``power_cap`` is not among them: a kernel that draws as much as the board may is slowed down wherever
-it runs, and that is its true speed.
+``power_cap`` is not among them: a kernel that draws as much power as the board may is slowed down wherever it
+runs, and that is its true speed.
 """
 
 LEAST_CLOCK = 0.75
-"""Of the steady clock; below it a reading is discarded. nvbench holds readings against the same share."""
+"""A reading at less than this fraction of the steady clock is discarded. nvbench uses the same fraction."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Conditions:
     """NVML's bit mask, see :data:`REASONS`."""
 
     def numbers(self) -> dict[str, float]:
-        """What is known, by name, as a reading's context holds it."""
+        """The known values by name, for the context of a reading."""
         named = {
             "sm_clock_mhz": self.sm_clock_mhz,
             "memory_clock_mhz": self.memory_clock_mhz,
@@ -66,21 +66,21 @@ def why_throttled(
 ) -> str:
     """Why a reading between two moments does not count, in a few words; empty where it does.
 
-    ``steady_mhz``: the SM clock that this kernel came to in its warm-up; ``None`` is unknown.
+    ``steady_mhz``: the SM clock at the end of the warm-up of this kernel; ``None`` is unknown.
     """
     for conditions in (before, after):
         abnormal = [reason for reason in reasons_in(conditions.throttle_reasons) if reason in ABNORMAL]
         if abnormal:
             return abnormal[0].replace("_", " ")
     clock = after.sm_clock_mhz
-    capped = "power_cap" in reasons_in(after.throttle_reasons)  # by what is read, or what was just before it
+    capped = "power_cap" in reasons_in(after.throttle_reasons)  # by this kernel, or the one just before it
     if clock is not None and steady_mhz and clock < least * steady_mhz and not capped:
         return f"the clock fell to {clock:.0f} MHz from {steady_mhz:.0f}"
     return ""
 
 
 def together(before: Conditions, after: Conditions) -> Conditions:
-    """What a reading's context says: clocks, temperature and power behind it, and reasons from both ends."""
+    """The conditions for the context of a reading: as after it, with the throttle reasons of both moments."""
     masks = [c.throttle_reasons for c in (before, after) if c.throttle_reasons is not None]
     mask = None
     for found in masks:
@@ -92,20 +92,20 @@ def together(before: Conditions, after: Conditions) -> Conditions:
 
 @dataclass(frozen=True)
 class WarmUp:
-    """When a kernel has been run for long enough to be read: its time and the clock have become steady.
+    """When a kernel has run for long enough to be read: once its time and the clock have become steady.
 
-    Clocks need some hundred milliseconds to rise, and a power cap as long to pull them down again; a
-    kernel's first milliseconds can be wrong by a third either way.
+    Clocks need some hundred milliseconds to rise, and a power cap takes as long to pull them down again. The
+    first milliseconds of a kernel may be off by a third either way.
     """
 
     least_seconds: float = 0.2
     most_seconds: float = 2.0
     window: int = 5
-    """Pieces; the last so many are held against the so many before them."""
+    """How many pieces: the last so many are compared with as many before them."""
     tolerance: float = 0.01
 
     def done(self, at: Sequence[float], times: Sequence[float], clocks: Sequence[float | None]) -> bool:
-        """Whether to stop, ``at[-1]`` seconds after the beginning. ``times``: a call's, of each piece."""
+        """Whether to stop, ``at[-1]`` seconds after the beginning; ``times``: of a call, in each piece."""
         if not at or at[-1] < self.least_seconds:
             return False
         if at[-1] >= self.most_seconds:

@@ -23,14 +23,14 @@ _NO_CACHE = "--no-cache"
 
 
 class CudaCompiler(Protocol):
-    """What makes a cubin."""
+    """A compiler from CUDA C to cubins."""
 
     @property
     def identity(self) -> str:
         """Name and version, for the key of a cache."""
 
     def compile(self, source: str, name: str, options: Sequence[str]) -> tuple[bytes, str]:
-        """Cubin and log, which says what each kernel takes. Raises :class:`CompilerRefusal`."""
+        """The cubin, and the log with the resources of each kernel. Raises :class:`CompilerRefusal`."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class NvrtcCompiler:
         cubin, log = self.nvrtc.compile(source, name, wanted)
         if names_kernels(log):
             return cubin, log
-        # Where a driver is, NVRTC 13 keeps cubins in ~/.nv; for one from there the assembler, whose words we
-        # want, was not run.
-        with suppress(CompilerRefusal):  # an NVRTC that keeps none knows no such option
+        # Where there is a driver, NVRTC 13 keeps cubins in ~/.nv. For a cubin from there the assembler was
+        # not run, and its report, which we need, is missing from the log.
+        with suppress(CompilerRefusal):  # a version of NVRTC that keeps none does not know this option
             return self.nvrtc.compile(source, name, [*wanted, _NO_CACHE])
         return cubin, log
 
@@ -67,7 +67,7 @@ class NvccCompiler:
 
     @property
     def version(self) -> tuple[int, int]:
-        """Of CUDA, such as ``(13, 0)``."""
+        """The version of CUDA, such as ``(13, 0)``."""
         major, minor = self._release.split(",")[0].split(".")[:2]
         return int(major), int(minor)
 
@@ -98,8 +98,8 @@ class NvccCompiler:
 def find_compiler(newest: int | None = None) -> CudaCompiler | None:
     """NVRTC where it is installed, else nvcc on the PATH; ``None`` where there is neither.
 
-    ``newest``: the major version of CUDA that the driver serves. A newer compiler, whose cubin may not load,
-    is as good as none. Raises :class:`CompilerRefusal` for an nvcc that does not say how new it is.
+    ``newest``: the major version of CUDA that the driver serves. A newer compiler is not used, since its
+    cubins may not load. Raises :class:`CompilerRefusal` for an nvcc that does not report its version.
     """
     nvrtc = find_nvrtc(newest)
     if nvrtc is not None:

@@ -1,8 +1,9 @@
-"""The few calls of the CUDA driver that loading and launching a compiled kernel takes, by ctypes.
+"""The few calls of the CUDA driver that are needed to load and launch a compiled kernel, through ctypes.
 
 A context must be current in the calling thread; PyTorch's is, once it has used the device. Signatures and
-numbers are those of cuda.h (CUDA Driver API reference manual). What is passed to a kernel has a ctypes type:
-a pointer is a :class:`ctypes.c_void_p`, an ``int`` a :class:`ctypes.c_int` and so on; nothing is guessed.
+numbers are those of cuda.h (CUDA Driver API reference manual). Every argument of a kernel must have a ctypes
+type: a pointer is a :class:`ctypes.c_void_p`, an ``int`` a :class:`ctypes.c_int` and so on; nothing is
+guessed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from autotune.errors import AutotuneError
 LIBRARY = "libcuda.so.1"
 
 _MAX_DYNAMIC_SHARED = 8
-"""A number of ``CUfunction_attribute``."""
+"""A value of ``CUfunction_attribute``."""
 _FREE_SHARED_BYTES = 48 * 1024
 """Dynamic shared memory beyond this must be asked for (CUDA C++ Programming Guide, compute capabilities)."""
 
@@ -27,7 +28,7 @@ Dimensions = tuple[int, int, int]
 class DriverError(AutotuneError):
     """A call of the CUDA driver failed. ``name`` is CUDA's own, such as ``CUDA_ERROR_ILLEGAL_ADDRESS``.
 
-    What it means for a trial is told by ``code``: :func:`autotune.measure.gpu.failures.classify`.
+    :func:`autotune.measure.gpu.failures.classify` says what its ``code`` means for a trial.
     """
 
     def __init__(self, call: str, code: int, name: str, text: str) -> None:
@@ -38,7 +39,7 @@ class DriverError(AutotuneError):
 
 
 class Library(Protocol):
-    """What is used of ``ctypes.CDLL``: a function by each name."""
+    """The part of ``ctypes.CDLL`` that is used: functions as attributes."""
 
     def __getattr__(self, name: str) -> Any: ...
 
@@ -77,7 +78,7 @@ class Driver:
 
 
 class Module:
-    """A loaded cubin; unloaded when it is let go of."""
+    """A loaded cubin; unloaded when it is garbage."""
 
     def __init__(self, driver: Driver, handle: ctypes.c_void_p) -> None:
         self._driver = driver

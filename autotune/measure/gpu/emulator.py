@@ -1,8 +1,8 @@
 """CUDA kernels on the CPU, for their answers: the same source, through g++ and ``emulation/emulator.cpp``.
 
-What a GPU does by chance shows here: blocks, and threads between barriers, run in a random order, shared
-memory holds NaN until it is written, and a race in shared memory, a misaligned access and one outside every
-buffer make the launch fail. Nothing of its speed can be learned.
+What a GPU hides by chance shows here: blocks, and threads between barriers, run in a random order; shared
+memory holds NaN until it is written; and a race in shared memory, a misaligned access or one outside of every
+buffer makes the launch fail. Times mean nothing.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Emulator:
         arguments: Sequence[Any],
         buffers: Sequence[tuple[int, int]],
     ) -> None:
-        """Run one launch to its end. ``buffers``: address and bytes of all that the kernel may touch.
+        """Run one launch to its end. ``buffers``: address and size of every buffer that the kernel may use.
 
-        Raises :class:`WrongAnswer` for what a kernel must not do.
+        Raises :class:`WrongAnswer` if the kernel does something that it must not.
         """
         function = getattr(self._library, f"emulate_{kernel}")
         function.restype = ctypes.c_char_p
@@ -80,9 +80,10 @@ class Emulator:
 
 
 def emulated(source: Path, kernels: Sequence[str], macros: Mapping[str, Value], folder: Path) -> Path:
-    """Compile ``source`` for :class:`Emulator` into ``folder``; what is there already is not made again.
+    """Compile ``source`` for :class:`Emulator` into ``folder``, unless it is there already.
 
-    Raises :class:`CompilerRefusal` where g++ is missing or refuses it, and for what would mean other things.
+    Raises :class:`CompilerRefusal` where g++ is missing or refuses it, and where it would mean something else
+    here.
     """
     compiler = shutil.which("g++")
     if compiler is None:
@@ -97,13 +98,13 @@ def emulated(source: Path, kernels: Sequence[str], macros: Mapping[str, Value], 
 
 
 def _require_dynamic(name: str, text: str) -> None:
-    """Refuse arrays of shared memory: here each thread would have its own, and a right kernel be wrong."""
+    """Refuse static shared memory: each thread would have its own here, and a right kernel would be wrong."""
     code = _COMMENT.sub(lambda comment: "\n" * comment.group().count("\n"), text)
     for found in _SHARED.finditer(code):
         if "extern" not in found.group():
             line = code.count("\n", 0, found.end()) + 1
             raise CompilerRefusal(
-                f"{name}:{line}: the emulator knows only shared memory that a launch brings: "
+                f"{name}:{line}: the emulator supports only dynamic shared memory: "
                 "extern __shared__, of as many bytes as blocks() says"
             )
 

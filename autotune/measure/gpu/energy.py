@@ -1,8 +1,8 @@
-"""Energy per run from a counter that only moves every so often. Pure.
+"""Energy per run, from a counter that is updated only now and then. Pure.
 
-NVML's counter of total energy is exact, but is written to every 20 to 100 ms. So the kernel is run again
-and again while the counter is watched, and only the time from one of its steps to a later one counts: there
-the energy belongs to exactly those runs.
+NVML's counter of total energy is exact, but is updated only every 20 to 100 ms. So the kernel is run again
+and again while the counter is watched, and only the time from one step of the counter to a later one is used:
+the energy between them belongs to exactly the runs between them.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 STEPS = 5
-"""Of the counter, that a window of energy has."""
+"""How many steps of the counter a window of energy has."""
 
 LEAST_SECONDS = 0.3
 MOST_SECONDS = 2.0
-"""A window lasts as long as the one at least, since few steps say little, and as the other at most."""
+"""The least and the most time that the counter is watched; few steps say little."""
 
 PIECE_SECONDS = 2e-3
-"""The counter is looked at so often: how far a step may be away from when it is seen."""
+"""The time between two looks at the counter, by which the time of a step may be off."""
 
 
 @dataclass(frozen=True)
@@ -26,26 +26,26 @@ class Look:
     """One look at the counter."""
 
     at: float
-    """Seconds on some clock."""
+    """When, in seconds on some clock."""
     joules: float
     runs: int
-    """How many runs had ended."""
+    """How many runs had ended by then."""
 
 
 @dataclass(frozen=True)
 class Energy:
-    """What a run used, from the window between two steps of the counter."""
+    """The energy of a run, from a window between two steps of the counter."""
 
     joules: float
-    """A run."""
+    """Joules a run."""
     watts: float
     seconds: float
-    """Length of the window."""
+    """The length of the window."""
     steps: int
 
 
 def steps_in(looks: Sequence[Look]) -> list[int]:
-    """The looks that were the first to see a new number."""
+    """The indices of the looks that were the first to see a new value."""
     return [i for i in range(1, len(looks)) if looks[i].joules != looks[i - 1].joules]
 
 
@@ -56,7 +56,7 @@ def enough(looks: Sequence[Look], steps: int = STEPS) -> bool:
 
 
 def energy_per_run(looks: Sequence[Look]) -> Energy | None:
-    """Between the first and the last step; ``None`` where the counter has stepped less than three times."""
+    """The energy between the first and the last step; ``None`` with fewer than three steps."""
     steps = steps_in(looks)
     if len(steps) < 3:
         return None

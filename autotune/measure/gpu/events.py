@@ -1,7 +1,7 @@
-"""Where times come from: marks in the order of the device's work, and the seconds between two of them.
+"""Where times come from: marks in the stream of a device's work, and the seconds between two of them.
 
-A mark costs the device next to nothing and the host does not wait for it. Only after
-:meth:`EventSource.wait` or :meth:`EventSource.synchronise` may one ask how far two marks are apart.
+A mark costs the device next to nothing, and the host does not wait for it. The time between two marks is
+known only after :meth:`EventSource.wait` or :meth:`EventSource.synchronise`.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any, Protocol
 from autotune.measure.clocks import perf_counter
 
 RESOLUTION = 0.5e-6
-"""Seconds. What NVIDIA gives as the resolution of ``cudaEventElapsedTime``."""
+"""The resolution of ``cudaEventElapsedTime`` in seconds, according to NVIDIA."""
 
 
 class EventSource(Protocol):
     """Marks in the stream of work of one device."""
 
     resolution: float
-    """Seconds that the distance of two marks may be wrong by."""
+    """By how many seconds the time between two marks may be off."""
 
     def record(self) -> Any:
-        """A mark behind all work that was handed to the device so far."""
+        """A mark after all work that was submitted to the device so far."""
         ...
 
     def elapsed(self, start: Any, end: Any) -> float:
@@ -29,11 +29,11 @@ class EventSource(Protocol):
         ...
 
     def wait(self, mark: Any) -> None:
-        """Wait until the device has passed a mark; raises what went wrong in it."""
+        """Wait until the device has passed a mark; raises the error of work before it."""
         ...
 
     def synchronise(self) -> None:
-        """Wait until the device has done all work that it was handed; raises what went wrong in it."""
+        """Wait until the device has done all work that was submitted; raises the error of that work."""
         ...
 
 

@@ -1,8 +1,8 @@
 """What an exception of CUDA, PyTorch, Triton or CuPy means for a trial.
 
-Exceptions are told apart by their type and by CUDA's error number, which runtime and driver have in
-common. Where a library only passes CUDA's own description on, the number is looked up by that. Nothing is
-imported: a type is known by its name and its module.
+Exceptions are told apart by their type and by CUDA's error number, which is the same for runtime and driver.
+Where a library only passes on CUDA's description of an error, its number is looked up by that. Nothing is
+imported: a type is recognised by its name and module.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class CudaError:
     name: str
     status: Status
     description: str
-    """As ``cuGetErrorString`` and ``cudaGetErrorString`` give it; empty where none is told by it."""
+    """As ``cuGetErrorString`` and ``cudaGetErrorString`` give it."""
 
 
 _CRASHED, _INFEASIBLE, _MEMORY, _LOST = (
@@ -72,8 +72,9 @@ ERRORS: Mapping[int, CudaError] = {
     ),
     999: CudaError("CUDA_ERROR_UNKNOWN", _CRASHED, "unknown error"),
 }
-"""By number. What is the configuration's fault and spoils the context makes it ``crashed``; what the device
-refuses before it begins is ``infeasible``; what is the machine's fault is ``lost``, and tried again."""
+"""CUDA's errors by number. The status is ``crashed`` where the configuration is at fault and the context is
+spoilt, ``infeasible`` where the device refuses before it begins, and ``lost`` (to be tried again) where the
+machine is at fault."""
 
 TYPES: Mapping[tuple[str, str], Status] = {
     ("torch", "OutOfMemoryError"): _MEMORY,
@@ -83,31 +84,31 @@ TYPES: Mapping[tuple[str, str], Status] = {
     ("cupy", "OutOfMemoryError"): _MEMORY,
     ("cupy", "CompileException"): _INFEASIBLE,
 }
-"""By package and name of a type, or of one that it derives from."""
+"""The status for a type of exception, or one derived from it, by package and name."""
 
 _NUMBERED: Mapping[str, str] = {
     "torch": "error_code",
     "cupy_backends.cuda.api": "status",
     "autotune.measure.gpu": "code",
 }
-"""Where CUDA's number is in an exception of a module, or of one in it. CuPy's exceptions of cuBLAS and such
-hold numbers as well, but of that library: its 1 is not CUDA's."""
+"""The attribute with CUDA's number, for exceptions of a module or of modules inside it. CuPy's exceptions for
+cuBLAS and the like have numbers as well, but those are not CUDA's."""
 
 _PREFIXES = ("CUDA error: ", "Triton Error [CUDA]: ", "CUDA driver error: ")
-"""Before CUDA's own description, where that is all there is."""
+"""What precedes CUDA's description in exceptions that have no number."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What came of a trial in which such an exception was raised."""
+    """The status of a trial in which such an exception was raised."""
 
     status: Status
     name: str
-    """CUDA's, or of the type."""
+    """The name of CUDA's error, or of the type of the exception."""
 
 
 def classify(error: BaseException) -> Failure | None:
-    """What ``error`` means; ``None`` where it is none of a device's."""
+    """What ``error`` means; ``None`` where it does not come from a device."""
     kinds = type(error).__mro__
     for kind in kinds:
         status = TYPES.get((kind.__module__.partition(".")[0], kind.__name__))

@@ -21,58 +21,59 @@ from autotune.measure.gpu.events import EventSource
 from autotune.measure.gpu.power_limit import UNCORRECTED_ERROR, Window, is_enough, window_of
 
 PIECES_SECONDS = 10e-3
-"""A warm-up is timed in pieces of about so long."""
+"""A warm-up is timed in pieces of about this length."""
 
 COLD_START = WarmUp()
-"""Of the first kernel in a process: the device may have been idle for long."""
+"""The warm-up for the first kernel in a process: the device may have been idle for long."""
 
 SETTLING = WarmUp(least_seconds=0.12, most_seconds=0.3, window=3, tolerance=0.01)
-"""Of a further kernel, until the device is in the state in which it stays while that kernel runs on and on.
+"""The warm-up for a later kernel, until the device is in the state that it keeps while this kernel runs on.
 
-A limit of power acts late: on an H200 (700 W) a product in half precision takes 186 us for its first 60 to
-100 ms, and 210 from then on. 50 ms of rest undo that. Read before that moment or behind it, as it happens, a
+A power limit acts late: on an H200 (700 W) a product in half precision takes 186 us for its first 60 to 100
+ms, and 210 us from then on. 50 ms of rest undo that. If readings may come before or after that moment, a
 configuration is known to a tenth at best, and those that draw less power win less often than they should.
 """
 
 FIRST_LOOK = WarmUp(least_seconds=0.02, most_seconds=0.5, window=1, tolerance=0.02)
-"""Of a further kernel of which only is to be seen whether it is far too slow."""
+"""The warm-up for a later kernel, before readings that only show whether it is far too slow."""
 
 UNSETTLED = 0.1
-"""How far that may be off to its disadvantage: what ran before has left the device with a lower clock (50 ms
-behind a product in half precision one in float32 takes 7 % longer on an H200, 100 ms behind it 2 %)."""
+"""How much too slow a kernel may seem after :data:`FIRST_LOOK`, as a fraction: the kernel before it has left
+the device with a lower clock (50 ms after a product in half precision, one in float32 takes 7 % longer on an
+H200, 100 ms after it 2 %)."""
 
 BRIDGE_SECONDS = 5e-3
-"""So much of the same work a device that has settled is handed behind each reading: it has no pause while the
-host sees to the next one, which takes a millisecond or two.
+"""After each reading a settled device is given so much more of the same work, so that it does not pause while
+the host prepares the next reading, which takes a millisecond or two.
 
-Under a limit of power a device makes use of pauses: of ten readings of a millisecond, each found an H200 with
-a higher clock than the last, a seventh in all; where pauses were a tenth of the time, a fifteenth in all.
+At its power limit a device profits from pauses: in ten readings of a millisecond each, the clock of an H200
+rose from one to the next, by a seventh in all; with pauses of a tenth of the time, by a fifteenth in all.
 """
 
 GLANCE_SECONDS = 2.5e-3
-"""The same at the limit of power, where the counter of energy is looked at in between."""
+"""The same at the power limit, where the energy counter is looked at in between."""
 
 LIMIT_SECONDS = 0.06
-"""A device that is at its limit by then need not run for longer before it is read: what its clock is like at
-the moment is made up for (:mod:`autotune.measure.gpu.power_limit`)."""
+"""A device that is at its power limit after this time need not warm up any longer, since readings are
+corrected for the present clock (:mod:`autotune.measure.gpu.power_limit`)."""
 
 LONG_READING_SECONDS = 10e-3
-"""Behind a reading so long a pause is short enough."""
+"""After a reading of this length the pause before the next one does not matter."""
 
 AWAKE_SECONDS = 1.0
-"""A device that has been idle for longer than this is warmed up from the beginning."""
+"""A device that has been idle for longer than this is warmed up as for the first kernel."""
 
 AWAKE_CLOCK, AWAKE_USE = 0.9, 30
-"""Unless it was not idle: others kept its clock at this share of the steady one, or its power at the limit,
-and it in use for so many per cent of the time. So do the entrants of a finale, each of which would warm it up
-from the beginning else."""
+"""Unless other processes kept it busy: its clock at this fraction of the steady one or its power at the
+limit, and in use for so many per cent of the time. The entrants of a finale do that for each other, and need
+not warm it up from the beginning each time."""
 
 PAUSE_SECONDS = 0.5
-"""After a reading that was discarded: what throttles a device does not pass at once."""
+"""The pause after a discarded reading, since throttling does not end at once."""
 
 
 class Watcher(Protocol):
-    """What can be asked about a device; :class:`autotune.measure.gpu.nvml.Nvml` for one."""
+    """The questions about a device; :class:`autotune.measure.gpu.nvml.Nvml` answers them."""
 
     def conditions(self) -> Conditions: ...
 
@@ -87,18 +88,18 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True)
 class Watched:
-    """What is known of a reading besides its number."""
+    """A reading, and what is known about it."""
 
     seconds: float
     context: Mapping[str, float]
     discarded: str = ""
     why: str = ""
-    """Of what was discarded, in words."""
+    """Why it was discarded, in words."""
 
 
 @dataclass
 class Monitor:
-    """Watches one device through a process's life."""
+    """Watches one device while a process lives."""
 
     watcher: Watcher | None = None
     clock: Callable[[], float] = time.monotonic
@@ -108,11 +109,11 @@ class Monitor:
     warmed: float = 0.0
     """Seconds that the last warm-up took."""
     settled: bool = field(default=False, init=False)
-    """Whether the kernel has run for long enough for the device to stay as it is then."""
+    """Whether the kernel has run for long enough for the state of the device to be steady."""
     capped: bool = field(default=False, init=False)
-    """Whether power was at its limit behind the last warm-up or reading."""
+    """Whether power was at its limit after the last warm-up or reading."""
     window: Window | None = field(default=None, init=False)
-    """What the last reading is of, if it was taken at the limit of power and counts."""
+    """The window of the last reading, if it was taken at the power limit and counts."""
     _last: float | None = field(default=None, init=False)
     """When the device was last busy."""
 
@@ -121,8 +122,9 @@ class Monitor:
     ) -> None:
         """Run the kernel of about ``seconds`` a call until its time and the clock are steady.
 
-        Without ``settle`` that is enough for a first look only, unless the device was asleep. Else the device
-        is at a further piece while the host looks at the last, and when this returns: it would use a pause.
+        Without ``settle`` that is enough for a first look only, unless the device was asleep. Otherwise the
+        device always has another piece of work while the host looks at the last one, and when this returns,
+        since it would profit from a pause.
         """
         rule = COLD_START if self.asleep else SETTLING if settle else FIRST_LOOK
         self.settled, self.window = rule is not FIRST_LOOK, None
@@ -154,7 +156,7 @@ class Monitor:
 
     @property
     def shared_error(self) -> float:
-        """How far readings now may all be off together, as a share: a standard deviation."""
+        """How far all readings taken now may be off together, as a fraction: a standard deviation."""
         if not self.settled:
             return UNSETTLED / 2
         if self.window is not None:
@@ -163,18 +165,18 @@ class Monitor:
 
     @property
     def at_limit(self) -> bool:
-        """Whether readings are to be taken by :meth:`watch_at_limit`."""
+        """Whether readings have to be taken with :meth:`watch_at_limit`."""
         return self.settled and self.capped
 
     def bridge(self, run: Callable[[], None], seconds: float, reading_seconds: float) -> None:
-        """Hand a settled device calls of about ``seconds``, behind a reading that it is still at."""
+        """Submit more calls of about ``seconds`` to a settled device, while it is still at a reading."""
         if self.settled and reading_seconds < LONG_READING_SECONDS:
             lasting = GLANCE_SECONDS if self.capped else BRIDGE_SECONDS
             for _ in range(min(10_000, math.ceil(lasting / max(seconds, 1e-9)))):
                 run()
 
     def watch(self, read: Callable[[], float]) -> Watched:
-        """Take a reading, and say what the device was like meanwhile and whether the reading counts."""
+        """Take a reading, with the state of the device meanwhile and whether the reading counts."""
         self.window = None
         before = self._conditions()
         seconds = read()
@@ -189,9 +191,9 @@ class Monitor:
         return Watched(seconds, together(before, after).numbers(), THROTTLED if why else "", why)
 
     def watch_at_limit(self, read: Callable[[], float]) -> Watched:
-        """A reading of a settled device at its limit of power: of many by ``read``, one behind the other.
+        """A reading of a settled device at its power limit: many readings by ``read``, one after the other.
 
-        Where the device has left its limit meanwhile, it is a single one, as it is taken elsewhere.
+        If the device turns out not to be at its limit, it is a single reading by ``read``, as usual.
         """
         found: list[Window] = []
 
@@ -210,7 +212,7 @@ class Monitor:
         return replace(watched, seconds=window.at_limit(limit), context=context)
 
     def _window(self, read: Callable[[], float]) -> Window:
-        """The device is at what :meth:`bridge` handed it while the counter is looked at."""
+        """Readings with looks at the energy counter between them, during the work of :meth:`bridge`."""
         looks: list[Look] = []
         times: list[float] = []
         joules = self._joules()
@@ -218,7 +220,7 @@ class Monitor:
         while not is_enough(looks, counts):
             times.append(read())
             at, seen = self.clock(), self._joules()
-            joules = joules if seen is None else seen  # where it cannot be asked it has not stepped
+            joules = joules if seen is None else seen  # no answer counts as no step
             looks.append(Look(at, joules or 0.0, len(times)))
         return window_of(looks, times)
 
@@ -260,7 +262,7 @@ class Monitor:
         return energy_per_run(looks)
 
     def company(self) -> Mapping[str, int]:
-        """Who else is on the device, where there is anybody: processes, and per cent of the time in use."""
+        """Others on the device, if any: how many processes, and per cent of the time that it is in use."""
         others = self.watcher.others() if self.watcher is not None else None
         if self.watcher is None or not others:
             return {}
@@ -277,7 +279,7 @@ def _is_capped(conditions: Conditions) -> bool:
 def _long_enough(
     rule: WarmUp, at: Sequence[float], times: Sequence[float], seen: Sequence[Conditions]
 ) -> bool:
-    """Whether a warm-up may end. At the limit of power it does not wait for a rest that never comes."""
+    """Whether a warm-up may end. At the power limit it does not wait for the clock, which never is steady."""
     if at and _is_capped(seen[-1]):
         least = LIMIT_SECONDS if rule is SETTLING else max(rule.least_seconds, SETTLING.least_seconds)
         if at[-1] >= least:

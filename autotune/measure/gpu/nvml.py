@@ -46,7 +46,7 @@ class Nvml:
     def others(self) -> int | None:
         """How many processes have a context on the device, besides this one, which must have one.
 
-        They are only counted: in a container their numbers are those of another world.
+        They are only counted: in a container their process ids are those outside of it.
         """
         processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
         return None if processes is None else max(0, len(processes) - 1)

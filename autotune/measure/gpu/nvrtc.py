@@ -27,7 +27,7 @@ class Nvrtc:
     """One loaded NVRTC library."""
 
     def __init__(self, path: str) -> None:
-        # It looks for its part of built-in headers by name alone: at hand, it is found wherever this lies.
+        # NVRTC looks for its library of built-in headers by name alone, and finds it if it is loaded already.
         for builtins in sorted(Path(path).parent.glob(_BUILTINS)) if "/" in path else ():
             ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
         self._library = ctypes.CDLL(path)

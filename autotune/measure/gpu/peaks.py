@@ -1,7 +1,7 @@
-"""What a GPU is measured to reach: bytes a second by copying, operations a second by large matrix products.
+"""Measures the peaks of a GPU: bytes a second by copying, operations a second by large matrix products.
 
-A small probe of some hundred milliseconds, run once a session on each GPU; its result stays in the
-session's cache folder, so that a device that is slower tomorrow is not held against yesterday's peak.
+This takes some hundred milliseconds, once a session on each GPU. The result stays in the cache folder of the
+session, so that a device that is slower tomorrow is not compared with the peaks of yesterday.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from autotune.measure.kernels.roofline import Peaks
 ARITHMETIC = ("float64", "float32", "tf32", "float16", "bfloat16", "float8_e4m3fn")
 COPIED_BYTES = 1 << 30
 SIZE = 8192
-"""Of a matrix product's sides."""
+"""The side of the matrices."""
 REPEATS = 5
 
 
@@ -36,7 +36,7 @@ def known_peaks(device: Any, apparatus: Apparatus, folder: Path) -> Peaks | None
 
 
 def device_uuid(device: Any) -> str:
-    """``GPU-...`` as NVML writes it; empty where PyTorch does not tell."""
+    """``GPU-...`` as NVML writes it; empty where PyTorch does not report it."""
     import torch
 
     uuid = str(getattr(torch.cuda.get_device_properties(device), "uuid", ""))
@@ -44,7 +44,7 @@ def device_uuid(device: Any) -> str:
 
 
 def measure_peaks(device: Any, apparatus: Apparatus) -> Peaks:
-    """Run the probe. What a GPU, or its memory, has no room for is left out."""
+    """Measure the peaks. Types that the GPU lacks, or that its memory has no room for, are left out."""
     import torch
 
     room = apparatus.free_bytes() // 4
@@ -98,7 +98,7 @@ def _product_rate(name: str, device: Any, apparatus: Apparatus, room: int) -> fl
 
 
 def _best(apparatus: Apparatus, run: Callable[[], Any]) -> float:
-    """Seconds of the fastest of some runs: what the device can reach, and not what it does on average."""
+    """Seconds of the fastest of some runs, since a peak is wanted and not an average."""
     events = apparatus.events
     run()
     marks = []

@@ -1,15 +1,15 @@
-"""How long a kernel takes at a device's limit of power, whatever the clock just happens to be. Pure.
+"""How long a kernel takes at the power limit of a device, whatever the clock happens to be. Pure.
 
-A device that would draw more than it may is held back by its clock, and that is the speed of a kernel which
-runs on and on. But the clock seldom rests there. Whatever changes what is drawn, another kernel or a pause of
-milliseconds, sets it swinging about where it belongs, by 5 % and more either way, in a fifth of a second to
-and fro; behind a cold start it swings for ten seconds. A fifth of a second of one kernel is 2 % off then, and
-where many configurations are within 2 % of the best, which one wins is luck.
+A device that would draw more power than it may lowers its clock, which sets the speed of a kernel that runs
+on and on. But the clock is seldom steady. Every change in power, by another kernel or a pause of
+milliseconds, makes it oscillate around its mean by 5 % or more either way, with a period of a fifth of a
+second; after a cold start it does so for ten seconds. A mean over a fifth of a second is then off by 2 %, and
+where many configurations are within 2 % of the best, it is luck which one wins.
 
-But too high a clock draws too much, and too low a one too little. The counter of energy, which is exact, says
-how much was drawn. From that follows what the kernel would take if it drew just what it may, as power goes
-with the clock to the ``1 / EXPONENT``: ``seconds * (drawn / allowed) ** EXPONENT``. What was drawn is known
-between two steps of the counter, of which there is one each 20 to 100 ms.
+But with too high a clock the device draws too much power, and with too low a clock too little. How much it
+drew is known from the energy counter, which is exact. The power varies as the clock to the ``1 / EXPONENT``,
+so at exactly the power limit the kernel would take ``seconds * (drawn / allowed) ** EXPONENT``. The power
+drawn is known between two steps of the counter, which come every 20 to 100 ms.
 """
 
 from __future__ import annotations
@@ -22,56 +22,58 @@ from dataclasses import dataclass
 from autotune.measure.gpu.energy import Look, steps_in
 
 EXPONENT = 0.45
-"""Of four products in half precision on an H100, 146 windows of a fifth of a second, in which times differ by
-1.5 % as they were read, and by 0.5 % so. Their own exponents are 0.35 to 0.47; with 0.4 or 0.5 it would be as
-much (``python -m benchmarks.gpu_limit``). Power grows with the clock, and with the square of a voltage that
-has to rise with it: less than the third power of the clock."""
+"""From 146 windows of a fifth of a second, of four products in half precision on an H100: their times differ
+by 1.5 % as read, and by 0.5 % when corrected. The best exponents of the four are 0.35 to 0.47; with 0.4 or
+0.5 the result is as good (``python -m benchmarks.gpu_limit``). Power grows with the clock and with the square
+of the voltage, which has to rise with the clock: in all by less than its third power."""
 
 INTERVALS = 2
-"""Of the counter, that are in a window at least."""
+"""The fewest intervals between steps of the counter in a window."""
 
 LEAST_SECONDS, MOST_SECONDS = 0.15, 0.6
-"""So long a window is at least; and so long the counter is waited for."""
+"""The least length of a window, and how long the counter is waited for."""
 
 UNKNOWN_SECONDS = 0.2
-"""The length of a window where there is no counter: once to and fro."""
+"""The length of a window where there is no counter: one period of the clock's oscillation."""
 
 SELDOM_SECONDS = 10e-3
-"""Where the counter is looked at less often, as a kernel takes so long, it is not known when it stepped."""
+"""The longest time between looks at the counter. With longer kernels it is not known when the counter
+stepped."""
 
 LEAST_DRAWN, MOST_DRAWN = 0.9, 1.3
-"""Of what is allowed: such windows are made up for. On an H100 it was 0.95 to 1.14. Where less is drawn it is
-not that limit that holds the clock back, whatever reason the driver names."""
+"""Windows are corrected where the power drawn over the power limit is in this range. On an H100 it was 0.95
+to 1.14. Where less is drawn, it is not the power limit that lowers the clock, whatever reason the driver
+gives."""
 
 CORRECTED_ERROR, UNCORRECTED_ERROR = 0.005, 0.02
-"""How far the time of a window is off then: standard deviations (H100, as above). More readings of the same
-trial hardly help: what remains is by kernel, or by temperature. The first is besides what follows from not
-knowing when, since the last look, the counter stepped (:attr:`Window.error`)."""
+"""Standard deviations of the time of a window, as fractions (H100, as above). More readings of the same trial
+hardly help, since the rest depends on the kernel and the temperature. To the first is added the error from
+not knowing exactly when the counter stepped (:attr:`Window.error`)."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """What was read of a kernel while it ran on and on."""
+    """The mean of readings of a kernel that ran on and on."""
 
     seconds: float
-    """A call, as read."""
+    """Seconds a call, as read."""
     watts: float | None
-    """Drawn meanwhile; ``None``: not known well enough."""
+    """The power drawn meanwhile; ``None``: not known well enough."""
     uncertain: float = 0.0
-    """How far that may be off, as a share: a standard deviation."""
+    """How far that power may be off, as a fraction: a standard deviation."""
 
     @property
     def error(self) -> float:
-        """How far :meth:`at_limit` may be off, as a share: a standard deviation."""
+        """How far :meth:`at_limit` may be off, as a fraction: a standard deviation."""
         return math.hypot(CORRECTED_ERROR, EXPONENT * self.uncertain) if self.watts else UNCORRECTED_ERROR
 
     def held_against(self, limit: float | None) -> Window:
-        """The same, without :attr:`watts` where they do not say how far it is from so many at its limit."""
+        """The same window; without :attr:`watts` where they are too far from the ``limit`` to correct it."""
         known = limit and self.watts and LEAST_DRAWN <= self.watts / limit <= MOST_DRAWN
         return self if known else Window(self.seconds, None)
 
     def at_limit(self, watts: float | None) -> float:
-        """Seconds of a call that draws so many ``watts``; as read where either is unknown."""
+        """The time of a call that draws so many ``watts``; as read where either power is unknown."""
         if not watts or not self.watts or self.watts <= 0:
             return self.seconds
         return self.seconds * math.exp(EXPONENT * math.log(self.watts / watts))
@@ -86,9 +88,9 @@ def is_enough(looks: Sequence[Look], counts: bool) -> bool:
 
 
 def window_of(looks: Sequence[Look], times: Sequence[float]) -> Window:
-    """What lies between two steps of the counter, and all of it where it stepped too seldom.
+    """The window between two steps of the counter, or all readings without power where it stepped too seldom.
 
-    ``looks[i]`` was taken behind the reading ``times[i]`` (seconds of a call), and no pause lay between them.
+    ``looks[i]`` was taken after the reading ``times[i]`` (seconds a call), without a pause between them.
     """
     found = _whole(looks)
     between = (looks[-1].at - looks[0].at) / max(len(looks) - 1, 1)
@@ -97,13 +99,13 @@ def window_of(looks: Sequence[Look], times: Sequence[float]) -> Window:
     first, last = found
     lasted = looks[last].at - looks[first].at
     watts = (looks[last].joules - looks[first].joules) / lasted
-    # Of either step it is not known when it was since the look before.
+    # Each of the two steps was at an unknown time since the look before it.
     uncertain = between / math.sqrt(6) / lasted
     return Window(statistics.fmean(times[first + 1 : last + 1]), watts, uncertain)
 
 
 def _whole(looks: Sequence[Look]) -> tuple[int, int] | None:
-    """The looks that saw the first and the last step of a window that is long enough."""
+    """The looks that saw the first and the last step, if they are far enough apart; else ``None``."""
     steps = steps_in(looks)
     if len(steps) <= INTERVALS or looks[steps[-1]].at - looks[steps[0]].at < LEAST_SECONDS:
         return None

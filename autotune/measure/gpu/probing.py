@@ -1,4 +1,4 @@
-"""Run as a program: tries what needs PyTorch and Triton, and prints what came of each step as JSON.
+"""Run as a program: tries what needs PyTorch and Triton, and prints the result of each step as JSON.
 
 ``python probing.py device`` tries PyTorch on the first GPU, and a CUDA graph there. ``python probing.py
 interpreter`` runs a kernel in Triton's interpreter on the CPU. Each step prints ``{"step", "works",
@@ -58,7 +58,7 @@ def graph_capture() -> str:
     graph.replay()
     torch.cuda.synchronize()
     if float(values[0]) != 2.0:
-        raise RuntimeError("what was captured does not do its work when it is replayed")
+        raise RuntimeError("replaying a captured graph does not do its work")
     return "a graph was captured and replayed"
 
 

@@ -1,6 +1,6 @@
-"""What GPU work is possible on this machine, what is missing for the rest, and the command that mends it.
+"""What GPU work is possible on this machine, what is missing for the rest, and how to get it.
 
-Everything is tried and nothing assumed. What needs PyTorch or Triton is tried in processes of their own
+Everything is tried, nothing is assumed. What needs PyTorch or Triton is tried in other processes
 (:mod:`autotune.measure.gpu.probing`), so that this one makes no context on a GPU.
 """
 
@@ -22,7 +22,7 @@ from autotune.provenance.host.gpus import Gpus, GpuState, read_gpus
 from autotune.provenance.probe import Capability
 
 SECONDS = 120.0
-"""No process is waited for longer; PyTorch alone can take half a minute to load from a cold disk."""
+"""The longest wait for a process; PyTorch alone can take half a minute to load from a cold disk."""
 
 DRIVER, TORCH, TRITON, COMPILER = "nvidia driver", "torch on the GPU", "triton", "CUDA compiler"
 INTERPRETER, EMULATOR = "triton interpreter", "CUDA emulator"
@@ -33,11 +33,11 @@ _KERNEL = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2.0f; 
 _ARCHITECTURE = "sm_90"
 
 Steps = Mapping[str, tuple[bool, str]]
-"""What came of each step of a probing process."""
+"""For each step of a probing process: whether it works, and the detail."""
 
 
 def prospects() -> tuple[Capability, ...]:
-    """All of it. Some seconds where PyTorch is installed."""
+    """Try everything. Takes some seconds where PyTorch is installed."""
     gpus, states = read_gpus()
     seen = query_gpus()
     on_device = _begin("device") if _installed("torch") and seen else None
@@ -99,7 +99,7 @@ def _use(state: GpuState | None) -> str:
 
 
 def clocks(gpus: Gpus, states: Sequence[GpuState]) -> Capability:
-    """Whether clocks, power and reasons of throttling may be read."""
+    """Whether clocks, power and throttle reasons can be read."""
     needed = "discarding throttled readings, energy as a metric"
     if not states:
         remedy = f"see {DRIVER}" if _installed("pynvml") else "pip install nvidia-ml-py"
@@ -112,7 +112,7 @@ def clocks(gpus: Gpus, states: Sequence[GpuState]) -> Capability:
     }
     missing = [kind for kind, values in kinds.items() if None in values]
     if missing:
-        detail = f"the driver does not tell: {', '.join(missing)}"
+        detail = f"the driver does not report: {', '.join(missing)}"
         remedy = "in a container: --gpus all,capabilities=utility; in a virtual machine ask its host"
         return Capability("clocks and power", False, detail, needed, remedy)
     first, reasons = states[0], states[0].throttle_reasons or 0
@@ -144,7 +144,7 @@ def graph(device: Steps) -> Capability:
 
 
 def triton() -> Capability:
-    """That it is there, with the assembler that it brings: it then compiles for GPUs that are elsewhere."""
+    """Whether it is installed with its own assembler, so that it compiles for GPUs that are elsewhere."""
     needed = "objectives triton-*; without a GPU: compiling only"
     spec = importlib.util.find_spec("triton")
     if spec is None or spec.origin is None:
@@ -156,7 +156,7 @@ def triton() -> Capability:
 
 
 def interpreter(emulated: Steps) -> Capability:
-    """A kernel in Triton's interpreter. Some releases cannot do it with the newest numpy."""
+    """Run a kernel in Triton's interpreter. Some releases cannot do it with the newest numpy."""
     needed = "answers of triton-* without a GPU"
     remedy = 'pip install "triton>=3.7.1", or "numpy<2.4" for triton 3.6'
     if not (_installed("torch") and _installed("triton")):
@@ -187,7 +187,7 @@ def cuda_compiler(newest: int | None) -> Capability:
 
 
 def cupy() -> Capability:
-    needed = "kernels of yours that are written with CuPy; nothing here needs it"
+    needed = "your own kernels written with CuPy; nothing here needs it"
     for name in ("cupy-cuda13x", "cupy-cuda12x", "cupy"):
         if version := _version(name):
             return Capability("cupy", True, f"{name} {version}", needed)
@@ -228,7 +228,7 @@ def _end(process: subprocess.Popen[str]) -> Steps:
 
 
 def read_steps(said: str) -> Steps:
-    """The steps in what a probing process printed; lines of others are passed over."""
+    """The steps in the output of a probing process; other lines are ignored."""
     steps = {}
     for line in said.splitlines():
         try:

@@ -1,4 +1,4 @@
-"""What the assembler says of each kernel (``ptxas -v``): registers, spills, shared memory."""
+"""Resources of each kernel from the log of the assembler (``ptxas -v``): registers, spills, shared memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 
 @dataclass(frozen=True)
 class KernelResources:
-    """What one kernel takes. Registers are of a thread; spills and stack in bytes of a thread."""
+    """What one kernel takes: registers, and bytes of spills and stack, for each thread."""
 
     registers: int
     spill_store_bytes: int
@@ -24,13 +24,13 @@ class KernelResources:
 
 
 def read_log(log: str) -> Mapping[str, KernelResources]:
-    """The kernels of one compilation by name. Raises ``ValueError`` where the log is of another form."""
+    """The kernels of one compilation by name. Raises ``ValueError`` for a log in another form."""
     parts = _ENTRY.split(log)[1:]
     return {name: _read(name, text) for name, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def names_kernels(log: str) -> bool:
-    """Whether it says anything of any kernel."""
+    """Whether the log has any kernel."""
     return _ENTRY.search(log) is not None
 
 

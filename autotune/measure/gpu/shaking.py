@@ -1,14 +1,14 @@
-"""CUDA C *shaken*: the same kernels, whose warps are held up at random, so that a missing barrier shows.
+"""CUDA C *shaken*: the same kernels with random delays of their warps, so that a missing barrier shows.
 
-The warps of a block mostly stay so close together that a barrier may be missing and the answer right all the
-same, nearly every time. In a shaken kernel each warp waits where the kernel begins and behind every
-``__syncthreads()``, ``__syncthreads_count()``, ``__syncthreads_and()`` and ``__syncthreads_or()``: a time of
-its own, anew each time. What a barrier still divides stays right, however long a warp waits, and what none
-divides any more runs into one another.
+The warps of a block mostly stay so close together that the answer is nearly always right although a barrier
+is missing. In a shaken kernel each warp is delayed by a random time where the kernel begins and after every
+``__syncthreads()``, ``__syncthreads_count()``, ``__syncthreads_and()`` and ``__syncthreads_or()``. Where
+barriers separate two steps, the answer stays right however long a warp is delayed; where one is missing, the
+steps overlap.
 
-Not shaken are the lanes of one warp against each other (``__syncwarp``), barriers of cooperative groups, of
-``cuda::barrier`` and of inline PTX (``bar.sync``, ``mbarrier``), and blocks against each other, beyond what
-follows from their warps. A kernel that has only those is held up where it begins.
+Not delayed against each other are the lanes of one warp (``__syncwarp``), and blocks beyond the delays of
+their warps. There are no delays at barriers of cooperative groups, of ``cuda::barrier`` and of inline PTX
+(``bar.sync``, ``mbarrier``): a kernel that has only those is delayed only where it begins.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from __future__ import annotations
 import re
 
 HOLD_CYCLES = 2048
-"""The least that a warp is held up, if it is. Past a missing barrier a warp does what the one that is held up
-has still to do, and mostly reads from memory in between: 600 to 1000 cycles, on a busy device more."""
+"""The unit of a delay. It has to be longer than what a warp does after a missing barrier before it interferes
+with the delayed one, mostly a read from memory: 600 to 1000 cycles, on a busy device more."""
 
 MOST_HOLDS = 3
-"""Nothing, once, twice or three times that: of two warps three quarters are held up unequally. Three times is
-3.5 us at 1.75 GHz, also where a launch takes no longer than that."""
+"""A delay is 0 to 3 units, so that two warps have different delays in three of four cases. Three units are
+3.5 us at 1.75 GHz."""
 
 SHAKEN_NANOSECONDS = 20_000_000
-"""For so long, from the first hold of a module that was loaded, warps are held up. A product of 4096^3 in
-tiles of 16 has 65,536 blocks with 512 barriers each and would take a quarter of a second; the thousands of
-blocks that begin in this time show as well what is missing, and no kernel, however many barriers it comes by,
-takes much longer than this and its own time."""
+"""Warps are delayed only for so long after the first delay in a loaded module. A product of 4096^3 in tiles
+of 16 has 65,536 blocks with 512 barriers each, and would take a quarter of a second. The thousands of blocks
+that begin in this time show a missing barrier just as well, and no kernel, however many barriers it has,
+takes much longer than this plus its own time."""
 
 _SHARES = re.compile(r"\b__(?:shared__|syncthreads)")
-"""What a source has in which one thread waits for another, or should."""
+"""Words in a source in which threads wait for each other, or should."""
 
 _KERNEL = re.compile(r"__global__[^{};]*\)\s*\{")
 """A kernel's head, up to the brace behind its parameters."""
@@ -82,12 +82,12 @@ PRELUDE = _PRELUDE + "".join(_COUNTING.format(kind=kind) for kind in ("count", "
 
 
 def shares_between_threads(source: str) -> bool:
-    """Whether a barrier may be missing: there is one, or shared memory that may want one."""
+    """Whether a barrier may be missing: the source has barriers, or shared memory that may need one."""
     return _SHARES.search(source) is not None
 
 
 def shaken(source: str, name: str) -> str:
-    """The source whose warps are held up. Lines keep their numbers in ``name``."""
+    """The source with delays. Its lines keep their numbers in messages about ``name``."""
     held_from_the_start = _KERNEL.sub(lambda head: f"{head.group()} autotune_hold();", source)
     return f'{PRELUDE}#line 1 "{name}"\n{held_from_the_start}'
 

@@ -1,4 +1,4 @@
-"""Tensors between bands that show what is written or read outside, and an answer held against its reference.
+"""Tensors between bands that show writes and reads outside of them, and the error of an answer.
 
 The sibling of :mod:`autotune.measure.kernels.guarded` for PyTorch, with the same rules.
 """
@@ -12,16 +12,17 @@ from autotune.measure.kernels.guarded import FENCE_BYTE, GUARD_BYTE, POISON_BYTE
 from autotune.measure.objective import WrongAnswer
 
 Tensor = Any
-"""A ``torch.Tensor``. PyTorch is heavy and optional, and nothing here is imported with it."""
+"""A ``torch.Tensor``. PyTorch is heavy and optional, so this module does not import it when loaded."""
 
 GUARD_BYTES = 256 * 1024
-"""Before and behind each output: what a tile that sticks out of its matrix writes fits into it."""
+"""The size of the band before and after each output: large enough for a tile that sticks out of its
+matrix."""
 
 ALIGNMENT = 256
-"""Of the first element, in bytes, as vector loads and CUDA's own allocations have it."""
+"""The alignment of the first element in bytes, as in CUDA's own allocations."""
 
 FENCE_BYTES = 64 * 1024
-"""Before and behind each input of a check: a multiple of every alignment."""
+"""The size of the band before and after each input of a check: a multiple of every alignment."""
 
 NAN_BYTE = FENCE_BYTE
 """A floating-point number all of whose bytes are 0xFF is NaN in every format, of eight bits as well."""
@@ -30,8 +31,8 @@ NAN_BYTE = FENCE_BYTE
 class GuardedTensor:
     """An output that notices writes outside itself.
 
-    ``tensor`` has the shape and type asked for, contiguous and aligned; a guard band ends right before its
-    first and begins right behind its last byte.
+    ``tensor`` has the shape and type asked for, contiguous and aligned; one guard band ends right before its
+    first byte, and another begins right after its last.
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, device: Any) -> None:
@@ -70,7 +71,7 @@ class GuardedTensor:
 
 
 def fenced(tensor: Tensor) -> Tensor:
-    """The same contents between bands of NaN; what is not contiguous stays as it is.
+    """A copy between bands of NaN; a tensor that is not contiguous is returned as it is.
 
     As :func:`autotune.measure.kernels.guarded.fenced`.
     """
@@ -91,7 +92,7 @@ def copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def unchanged(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> None:
-    """Raise :class:`WrongAnswer` where an input is not, byte by byte, what it was."""
+    """Raise :class:`WrongAnswer` where any byte of an input was changed."""
     for name, tensor in after.items():
         if not bool((_bytes(before[name]) == _bytes(tensor)).all()):
             raise WrongAnswer(f"changes its input {name}")
@@ -134,7 +135,7 @@ def _largest_error(answer: Tensor, reference: Tensor) -> float:
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """In a type that numpy has and nothing is lost in; flags as bytes: any but 0 is true, poison too."""
+    """In a type that numpy has, without loss; flags as bytes, since poison too is true as a flag."""
     import torch
 
     if tensor.dtype is torch.bool:

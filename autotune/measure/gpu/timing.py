@@ -1,9 +1,9 @@
 """How a reading of a kernel is taken: how many calls lie between two marks, and over which inputs.
 
-A mark is uncertain by half a microsecond, and many kernels take five. So several calls lie between two
-marks, and a reading is made of several such *batches*. Where caches are to be cold, the cache is flushed
-before a batch and each call in it has inputs and outputs of its own: none of them was touched since. How
-many calls there are follows from one rough time, in :func:`plan`; :class:`Timer` does what it says.
+A mark is uncertain by half a microsecond, and many kernels take five. So several calls lie between two marks,
+and a reading consists of several such *batches*. For cold caches, the cache is flushed before each batch, and
+each call in it has its own inputs and outputs, which nothing has touched since. :func:`plan` decides the
+number of calls from a rough time of the kernel, and :class:`Timer` takes readings by that plan.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from autotune.measure.gpu.events import EventSource
 Caches = Literal["cold", "warm"]
 
 READING_SECONDS = 1e-3
-"""The marked parts of a reading last at least so long together."""
+"""The least time of all batches of a reading together."""
 
 RELATIVE_RESOLUTION = 0.005
-"""What a mark's uncertainty may add to the time of one batch."""
+"""The largest uncertainty from marks, as a fraction of the time of a batch."""
 
 MOST_SETS = 64
-"""Of inputs and outputs."""
+"""The most sets of inputs and outputs."""
 
 MOST_CALLS = 1000
-"""Between two marks: as many as a device's queue takes before the host has to wait."""
+"""The most calls between two marks: as many as fit into a device's queue before the host has to wait."""
 
 MOST_BATCHES = 100
-"""In a reading; each costs a flush."""
+"""The most batches in a reading; each costs a flush."""
 
 SHORT_SECONDS = 500e-6
-"""A kernel shorter than this may be done before the host has launched the next one."""
+"""A kernel shorter than this may end before the host has launched the next one."""
 
 MOST_HOLD_SECONDS = 20e-3
-"""So long at most the device is kept busy while the host launches ahead."""
+"""The longest time for which the device is kept busy while the host launches ahead."""
 
 
 @dataclass(frozen=True)
@@ -45,24 +45,24 @@ class Plan:
     """How one reading is taken."""
 
     calls: int
-    """Between two marks."""
+    """Calls between two marks."""
     batches: int
     """Pairs of marks in a reading."""
     sets: int
-    """Different inputs and outputs, used in turn. As many as there are calls where caches are cold."""
+    """Sets of inputs and outputs, used in turn; with cold caches one for each call."""
     graph: bool
-    """Whether a batch is short enough for the time of launching to show."""
+    """Whether the kernel is so short that launching would show in its time, and a graph is to be used."""
 
 
 def most_sets(bytes_per_set: int, free_bytes: int, caches: Caches) -> int:
-    """How many sets of inputs and outputs there may be: in a quarter of the memory that is free."""
+    """How many sets of inputs and outputs fit into a quarter of the free memory."""
     if caches == "warm":
         return 1
     return max(1, min(MOST_SETS, free_bytes // 4 // max(bytes_per_set, 1)))
 
 
 def plan(seconds: float, sets: int, caches: Caches, resolution: float) -> Plan:
-    """The plan for a kernel of about ``seconds`` a call, with at most so many ``sets``."""
+    """The plan for a kernel of about ``seconds`` a call, with at most ``sets`` sets of tensors."""
     seconds = max(seconds, 1e-9)
     wanted = math.ceil(resolution / RELATIVE_RESOLUTION / seconds)
     calls = max(1, min(wanted, sets if caches == "cold" else MOST_CALLS))
@@ -71,14 +71,14 @@ def plan(seconds: float, sets: int, caches: Caches, resolution: float) -> Plan:
 
 
 class Apparatus(Protocol):
-    """What a device can do for a timer besides marking."""
+    """What a timer needs from a device."""
 
     events: EventSource
     flush_bytes: int
     """Size of the buffer that :meth:`flush` writes."""
 
     def flush(self) -> None:
-        """Hand the device the work of overwriting its last-level cache."""
+        """Let the device overwrite its last-level cache, without waiting for that."""
         ...
 
     def hold(self, seconds: float) -> None:
@@ -86,15 +86,15 @@ class Apparatus(Protocol):
         ...
 
     def capture(self, run: Callable[[], None]) -> Callable[[], None]:
-        """What replays all that ``run`` launches with one launch. Raises :class:`CannotCapture`."""
+        """A function that replays all launches of ``run`` as one. Raises :class:`CannotCapture`."""
         ...
 
     def free_bytes(self) -> int:
-        """Memory of the device that nobody uses."""
+        """Free memory of the device."""
         ...
 
     def relocate(self, gap_bytes: int) -> None:
-        """See to it that what is allocated next lies elsewhere in memory, behind a gap of that size."""
+        """Let later allocations lie elsewhere in memory, behind a gap of this size."""
         ...
 
 
@@ -105,8 +105,8 @@ class CannotCapture(Exception):  # noqa: N818 - an answer
 class Timer:
     """Takes the readings of one kernel: ``calls[i]`` launches it once on its ``i``-th inputs and outputs.
 
-    ``verify`` is called after a captured batch has been replayed once, and says what is wrong with that
-    (work that went to another stream is not in a graph); an empty text: nothing.
+    ``verify`` is called with the replay of a captured batch, and returns what is wrong with it (work on
+    another stream is not in a graph); an empty text: nothing.
     """
 
     def __init__(
@@ -135,14 +135,14 @@ class Timer:
 
     @property
     def batch(self) -> Callable[[], None]:
-        """Hands the device what lies between two marks.
+        """Submits the calls between two marks.
 
-        Not an attribute: a timer that holds its own method keeps its tensors until garbage is collected.
+        Not an attribute: a timer that refers to its own method keeps its tensors until garbage is collected.
         """
         return self._replay or self._launch
 
     def describe(self) -> dict[str, object]:
-        """What is to be known of its readings, as JSON."""
+        """How its readings are taken, as JSON."""
         known: dict[str, object] = {
             "caches": self.caches,
             "calls": self.plan.calls,
@@ -156,7 +156,7 @@ class Timer:
         return known
 
     def read(self, behind: Callable[[], None] = lambda: None) -> float:
-        """Seconds a call: one reading. What ``behind`` hands to the device is not waited for."""
+        """One reading, in seconds a call. Work that ``behind`` submits after it is not waited for."""
         events = self._apparatus.events
         marks = []
         if self._hold:
@@ -187,7 +187,7 @@ class Timer:
             self._replay = replay
 
     def _set_hold(self) -> None:
-        """Launching must not be slower than running, or a mark waits for the host and its time is counted."""
+        """Where launching is slower than running, keep the device busy first, so it never awaits the host."""
         events = self._apparatus.events
         begun = perf_counter()
         start = events.record()
@@ -200,7 +200,7 @@ class Timer:
 
 
 def rough_seconds(apparatus: Apparatus, call: Callable[[], None], least: float = 100e-6) -> float:
-    """About how long a call takes, from as many as last ``least`` seconds; the first one is not counted."""
+    """The rough time of a call, from calls that last ``least`` seconds together; the first is not counted."""
     events = apparatus.events
     call()
     events.synchronise()
