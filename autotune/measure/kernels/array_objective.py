@@ -23,7 +23,7 @@ from autotune.measure.kernels.kernel_objective import KernelObjective
 from autotune.measure.objective import Context
 
 READING_SECONDS = 1e-3
-"""A reading lasts at least so long: ten thousand times what reading the clock takes."""
+"""The least time of a reading: ten thousand times what reading the clock takes."""
 
 
 @dataclass
@@ -50,9 +50,9 @@ class ArrayObjective(KernelObjective):
         self._round: _Round | None = None
 
     def set_up(self, loaded: Any, inputs: Mapping[str, Array]) -> Any:
-        """Make what is made once of these inputs, such as an index or packed weights: it is not timed.
+        """Make what is made once for these inputs, such as an index or packed weights; it is not timed.
 
-        Returns what :meth:`call` is given in the place of ``loaded``. Default: that itself.
+        What it returns is passed to :meth:`call` in the place of ``loaded``; default: ``loaded`` itself.
         """
         return loaded
 

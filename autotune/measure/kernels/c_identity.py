@@ -1,8 +1,9 @@
-"""All that decides what a C compiler makes of a file: a key of :mod:`autotune.measure.kernels.compile_cache`.
+"""The key under which the result of a C compiler is kept in :mod:`autotune.measure.kernels.compile_cache`.
 
-The file is preprocessed first (some ten milliseconds): so headers, macros and include paths are in the key as
-the compiler sees them, and nothing that is included has to be looked for. The rest is what the compiler
-is: its own account of itself and of the processor that ``-march=native`` means here, and its programs.
+The file is preprocessed first (some ten milliseconds), so that headers, macros and include paths are in the
+key as the compiler sees them, and included files need not be looked for. The rest of the key says which
+compiler it is: its own description of itself and of the processor that ``-march=native`` means here, and the
+programs that it calls.
 """
 
 from __future__ import annotations
@@ -19,23 +20,24 @@ from autotune.measure.kernels.compile_cache import cache_key
 from autotune.provenance.code.files import is_file
 
 _PROGRAMS = ("cc1", "as", "collect2", "ld", "lto1")
-"""What a compiler's driver calls."""
+"""The programs that a compiler's driver calls."""
 
 _VARIABLES = ("LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "SOURCE_DATE_EPOCH")
-"""What a linker or an assembler also goes by."""
+"""Variables that change what a linker or an assembler does."""
 
 
 _LEAD_TO_FILES = ("@", "-L", "-T", "-fprofile-use", "-fbranch-prob", "-fauto-profile", "-fplugin", "-specs")
-"""Flags by which a compiler or a linker reads what no preprocessor does: archives, profiles, more flags."""
+"""Flags that make a compiler or a linker read files that the preprocessor does not: archives, profiles,
+flags."""
 
 _PREPROCESSED = (".c", ".h")
 
 
 def compilation_key(compiler: Sequence[str], flags: Sequence[str], source: Path) -> str | None:
-    """The key of the command ``compiler flags source``; ``None``: it has none, and is to be run in any case.
+    """The key of the command ``compiler flags source``; ``None``: it has none, and must always be run.
 
-    That is where preprocessing fails (compiling will say why), and where compiler, assembler or linker read
-    other files: what is in them may change.
+    That is so where preprocessing fails (compiling will say why), and where compiler, assembler or linker
+    read other files, whose contents may change.
     """
     if any(_leads_to_a_file(flag) for flag in flags):
         return None
@@ -68,7 +70,7 @@ def _leads_to_a_file(flag: str) -> bool:
 
 @cache
 def compiler_identity(compiler: tuple[str, ...], machine_flags: tuple[str, ...] = ()) -> str:
-    """What the compiler says that it is and compiles for, and which files it consists of.
+    """What the compiler says about itself and its target, and the files that it consists of.
 
     Its command may have several words: ``ccache gcc-13``, ``gcc -m32``.
     """
@@ -79,7 +81,7 @@ def compiler_identity(compiler: tuple[str, ...], machine_flags: tuple[str, ...] 
 
 
 def _file_identity(program: str) -> str:
-    """The file behind a name, as long as nobody replaces it."""
+    """Path, size and time of the file behind a name, which change when it is replaced."""
     try:
         path = Path(program).resolve(strict=True)
         found = path.stat()

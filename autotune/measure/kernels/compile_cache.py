@@ -1,12 +1,12 @@
-"""What compilers made, kept across searches: a folder of files that are named by all that went in.
+"""Results of compilers, kept across searches: a folder of files named by keys of everything that went in.
 
-An entry is one file: a line of JSON (key, hash of the content, facts), then the content. It is written beside
-its place and renamed into it, so that a writer that is killed leaves nothing half done, and two writers of
-one entry do not mind each other. An entry whose hash does not fit is no entry. What was not used for the
-longest is removed when the folder grows past its limit.
+An entry is one file: a line of JSON (key, hash of the content, facts), then the content. It is written under
+another name and then renamed, so a writer that is killed leaves nothing half done, and two writers of one
+entry do not disturb each other. An entry whose hash does not fit is ignored and removed. When the folder
+grows past its limit, the entries that were not used for longest are removed.
 
-Nothing here knows what a compiler is. A key must hold all that decides what comes out; whoever makes one
-(:mod:`autotune.measure.kernels.compiled_c`) answers for that.
+Nothing here knows what a compiler is. The key must hold everything that the result depends on, which is up to
+the caller (:mod:`autotune.measure.kernels.compiled_c`).
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from autotune.errors import InputError
 from autotune.paths import expanded
 
 VARIABLE = "AUTOTUNE_CACHE"
-"""The folder; ``off`` for none. Default: ``autotune`` in ``$XDG_CACHE_HOME``, else in ``~/.cache``."""
+"""The variable with the folder; ``off``: none. Default: ``autotune`` in ``$XDG_CACHE_HOME`` or
+``~/.cache``."""
 
 MOST_BYTES = 2 * 2**30
 """Beyond that, what was not used for longest is deleted."""
 
 FORMAT = 1
-"""Counted up when an entry means something else; part of every key."""
+"""The version of the format of entries; part of every key."""
 
 _KEPT = 0.8
-"""The part of the limit that is left after a clearing, so that not every entry clears again."""
+"""The fraction of the limit that is left after clearing, so that not every new entry clears again."""
 
 _STALE_SECONDS = 3600.0
-"""A file that was begun and not finished so long ago will not be finished any more."""
+"""An unfinished file that is older than this will not be finished any more."""
 
 _UNFINISHED = ".unfinished-"
 
@@ -54,7 +55,7 @@ class Compiled:
 
 
 def cache_folder() -> Path | None:
-    """Where the user's cache is; ``None`` where there is to be none, or the user has no home folder."""
+    """Where the user's cache is; ``None`` where it is turned off, or the user has no home folder."""
     given = os.environ.get(VARIABLE, "").strip()
     if given.lower() == "off":
         return None
@@ -78,13 +79,14 @@ def cache_key(**parts: str | bytes) -> str:
 
 
 class CompileCache:
-    """A cache in ``folder``; with ``None`` all is compiled. It may fail to keep, but never raises."""
+    """A cache in ``folder``; with ``None`` nothing is kept. Failing to keep an entry never raises."""
 
     def __init__(self, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:
         self.folder = folder
         self._most_bytes = most_bytes
         self._written: int | None = None
-        """Bytes since the last clearing; ``None``: this process has not looked yet."""
+        """Bytes written since the folder was last looked through; ``None``: this process has not done so
+        yet."""
 
     def get_or_make(self, key: str, make: Callable[[], Compiled]) -> Compiled:
         """What is kept under ``key``, else what ``make`` makes; where that raises, nothing is kept."""
@@ -116,7 +118,7 @@ class CompileCache:
         return compiled
 
     def put(self, key: str, compiled: Compiled) -> None:
-        """Keep it; where that cannot be (a full disk, no permission), it is compiled again next time."""
+        """Keep it; where that fails (a full disk, no permission), it is compiled again next time."""
         if self.folder is None:
             return
         entry = {
@@ -147,7 +149,7 @@ class CompileCache:
         return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
     def _make_room(self, written: int) -> None:
-        """Look through the folder at the first entry of this process, and then now and then."""
+        """Look through the folder after the first entry of this process, and then now and then."""
         if self._written is not None and self._written + written < self._most_bytes / 16:
             self._written += written
             return
@@ -166,7 +168,7 @@ class CompileCache:
 
 
 def _entries(folder: Path) -> list[tuple[float, int, Path]]:
-    """When each was last used, its size, its place; the oldest first. Old unfinished ones are removed."""
+    """``(last used, size, path)`` of each entry, oldest first. Old unfinished files are removed."""
     found = []
     now = time.time()
     for path in folder.glob("??/*"):
@@ -180,7 +182,7 @@ def _entries(folder: Path) -> list[tuple[float, int, Path]]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """The whole file or none of it, whoever else writes it and whatever happens."""
+    """Write a file so that others see all of it or none, whatever happens and whoever else writes it."""
     descriptor, name = tempfile.mkstemp(prefix=f"{path.name[:8]}{_UNFINISHED}", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

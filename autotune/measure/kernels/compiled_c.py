@@ -25,38 +25,38 @@ from autotune.provenance.compiler import NoCompilerError, c_compiler
 from autotune.space.configuration import Configuration
 
 MACHINE_FLAGS = ("-march=native", "-std=gnu11", "-shared", "-fPIC")
-"""Of every compilation: the code is for this machine alone, and for loading."""
+"""The flags of every compilation: for this machine alone, and for a shared library."""
 
 SINGLE_THREAD: Mapping[str, str] = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
-"""The environment of a baseline that is to have one thread, as a kernel of one thread has."""
+"""The environment of a baseline that may use one thread, to compare with a kernel of one thread."""
 
 Kernel = Callable[..., None]
-"""What is loaded, a kernel or a baseline: called with the inputs, the outputs, the numbers."""
+"""A loaded kernel or baseline: called with the inputs, the outputs, then the numbers."""
 
 
 @dataclass(frozen=True)
 class Library(os.PathLike[str]):
-    """A shared library in the session's folder, and what making it took."""
+    """A shared library in the session's folder, and how long compiling it took."""
 
     path: str
     seconds: float = 0.0
-    """That gcc took when it was compiled, in this search or an earlier one; 0 where that is not known."""
+    """How long gcc took to compile it, in this search or an earlier one; 0 where that is not known."""
     cached: bool = False
-    """Whether it was compiled before, and nothing had to be now."""
+    """Whether it had been compiled before."""
 
     def __fspath__(self) -> str:
         return self.path
 
 
 def compile_c(source: Path, flags: Sequence[str], folder: Path, cache: CompileCache | None = None) -> Library:
-    """Compile one file to a shared library in ``folder``, named by the hash of all that goes in.
+    """Compile one file to a shared library in ``folder``, named by the hash of everything that goes in.
 
-    What is there already, or in the ``cache`` of all searches, is not compiled again. Raises
-    :class:`Infeasible` where there is no compiler or it refuses, with what it said.
+    A library that is there already, or in the ``cache`` of all searches, is not compiled again. Raises
+    :class:`Infeasible`, with the output of the compiler, where it refuses or there is none.
     """
     compiler, wanted = _compiler(), [*MACHINE_FLAGS, *flags]
     key = compilation_key(compiler, wanted, source)
@@ -101,30 +101,31 @@ def _compiler() -> tuple[str, ...]:
 class CompiledC(ArrayObjective):
     """Base class of kernels in C whose knobs are macros and an optimisation level.
 
-    The function is given pointers to the inputs, then to the outputs, in the order of :meth:`make_inputs`
-    and :meth:`outputs`, then :meth:`arguments`. What varies with the workload is an argument and no
-    macro, so that one library serves every shape that a check tries.
+    The function takes pointers to the inputs, then to the outputs, in the order of :meth:`make_inputs` and
+    :meth:`outputs`, then :meth:`arguments`. What varies with the workload is an argument and not a macro, so
+    that one library serves every shape that a check tries.
     """
 
     checks_ahead = True
 
-    variations = 16  # of some milliseconds each: what is wrong for a third of them passes once in 650
+    variations = 16  # some milliseconds each: a kernel that is wrong for a third of them passes once in 650
 
     source: ClassVar[Path]
     """The C file."""
     function: ClassVar[str]
     """The name of the kernel in it."""
     signature: ClassVar[tuple[Any, ...]]
-    """The ctypes of all that the function is given."""
+    """The ctypes of all arguments of the function."""
     macros: ClassVar[Mapping[str, str]] = {}
-    """Which macro a knob sets, to its number, its text, or 1 or 0; one that does not exist in a configuration
-    sets 0. One that the space does not have at all is refused: it is misspelt, here or there."""
+    """The macro that each knob sets: to its number or text, or to 1 or 0 for a flag. A knob that is inactive
+    in a configuration sets 0. A name that is not a knob of the space is refused, since it is misspelt in one
+    of them."""
 
     def knob_problems(self, knobs: Collection[str]) -> list[Problem]:
         name = type(self).__name__
         return [
             Problem(
-                f"{name}.macros has the knob {knob!r}, and no knob of the space is called that",
+                f"{name}.macros has the knob {knob!r}, but no knob of the space has that name",
                 expected=f"the name of a knob: {', '.join(sorted(knobs))}",
                 hint=nearest(knob, knobs) or f"leave {self.macros[knob]} to a #define in {self.source.name}",
             )
@@ -133,7 +134,7 @@ class CompiledC(ArrayObjective):
         ]
 
     def flags(self, configuration: Configuration) -> tuple[str, ...]:
-        """What gcc is told: ``-O`` as the knob ``optimize`` says (3 where there is none), and the macros."""
+        """The flags for gcc: ``-O`` with the value of the knob ``optimize`` (else 3), and the macros."""
         values = {macro: configuration.get(knob, 0) for knob, macro in self.macros.items()}
         return (f"-O{configuration.get('optimize', 3)}", *definitions(values))
 
@@ -147,14 +148,14 @@ class CompiledC(ArrayObjective):
         return compile_c(self.source, flags, self.context.cache, self.compile_cache)
 
     def code(self, prepared: Library) -> Code:
-        """The code decides, for no knob is used but by the compiler."""
+        """The fingerprint of the machine code, which is all that the knobs change."""
         content = Path(prepared).read_bytes()
         facts = {"compile_seconds": round(prepared.seconds, 4), "compiled_before": prepared.cached}
         return Code(code_fingerprint(content), facts={**facts, **self._least})
 
     @cached_property
     def _least(self) -> Mapping[str, object]:
-        """The work of the problem, from which follows what share of a machine's peaks a time is."""
+        """The work of the problem, to compare times with the peaks of a machine."""
         work = self.work()
         return {} if work is None else {"work": {"bytes": work.bytes, "operations": work.operations}}
 
@@ -166,7 +167,7 @@ class CompiledC(ArrayObjective):
 
 
 def c_function(library: os.PathLike[str], name: str, signature: tuple[Any, ...]) -> Kernel:
-    """A function of a library that takes arrays where its signature has pointers."""
+    """A function of a library, called with arrays where its signature has pointers."""
     function = getattr(ctypes.CDLL(os.fspath(library)), name)
     function.restype = None
     function.argtypes = signature

@@ -29,7 +29,7 @@ from autotune.space.configuration import Configuration, Value
 
 _WARP = 32
 _MOST_SAID = 300
-"""Of a compiler's refusal, in characters, that a trial keeps as a fact."""
+"""How many characters of a compiler's refusal are kept in the facts of a trial."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,15 @@ class Program:
     configuration: Configuration
     emulated: bool
     seconds: float = 0.0
-    """That the compiler took, in this search or an earlier one."""
+    """How long the compiler took, in this search or an earlier one."""
     cached: bool = False
-    """Whether it was compiled before, and nothing had to be now."""
+    """Whether it had been compiled before."""
     kernels: Mapping[str, KernelResources] | None = None
-    """What each kernel takes, as the assembler says; unknown to the emulator."""
+    """The resources of each kernel, as the assembler reports them; ``None`` for the emulator."""
     shaken: Program | None = None
-    """The same kernels as :mod:`autotune.measure.gpu.shaking` has them, for the check."""
+    """The same kernels with delays at barriers (:mod:`autotune.measure.gpu.shaking`), for the check."""
     unshaken: str = ""
-    """Why there are none, though a barrier may be missing."""
+    """Why there is no such version, although a barrier may be missing."""
 
 
 class Loaded(Protocol):
@@ -72,21 +72,21 @@ class Loaded(Protocol):
     def configuration(self) -> Configuration: ...
 
     def launch(self, kernel: str, grid: Sequence[int], *arguments: Any) -> None:
-        """One launch on PyTorch's current stream. Arguments: tensors, and ctypes numbers."""
+        """Launch a kernel on PyTorch's current stream. Arguments are tensors and ctypes numbers."""
 
 
 class CudaObjective(DeviceObjective):
     """Base class of kernels in CUDA C whose knobs are macros.
 
-    Subclasses name the source, its kernels and what a configuration makes of their macros and blocks;
-    ``launch`` launches them. What varies with the workload is an argument of a kernel and no macro, so that
-    one program serves every shape. On a GPU that is here or that a profile describes, a configuration becomes
-    a cubin, and one over the device's limits is infeasible before it is launched. Where the workload says
-    ``device: cpu`` the same source runs in :mod:`autotune.measure.gpu.emulator`: right or wrong is found
-    there, but no time that means anything. So it has to be asked for.
+    Subclasses name the source, its kernels, and the macros and blocks of a configuration; ``launch`` launches
+    the kernels. What varies with the workload is an argument of a kernel and not a macro, so that one program
+    serves every shape. For a GPU that is here or that a profile describes, a configuration is compiled to a
+    cubin, and one over the limits of the device is infeasible before it is launched. Where the workload has
+    ``device: cpu``, the same source runs in :mod:`autotune.measure.gpu.emulator`. That shows whether answers
+    are right, but its times mean nothing, which is why it has to be asked for.
 
-    A check on a GPU also runs the kernels shaken (:mod:`autotune.measure.gpu.shaking`), where their source
-    shares memory between threads: a missing barrier mostly does no harm, and then it does.
+    Where the source shares memory between threads, a check on a GPU also runs the kernels with delays at
+    barriers (:mod:`autotune.measure.gpu.shaking`), since a missing barrier shows only now and then.
     """
 
     source: ClassVar[Path]
@@ -115,7 +115,7 @@ class CudaObjective(DeviceObjective):
     # -- compiling -----------------------------------------------------------------------------
 
     def prepare(self, configuration: Configuration) -> Program:
-        """Compile; raises :class:`Infeasible` where the compiler refuses, or the device could not hold it."""
+        """Compile; raises :class:`Infeasible` where the compiler refuses it or a block exceeds the device."""
         try:
             return self._emulated(configuration) if self.emulates else self.compile(configuration)
         except CompilerRefusal as refusal:
@@ -129,7 +129,7 @@ class CudaObjective(DeviceObjective):
             return program
         try:
             other = self._within_limits(self._cubin(shaken(source, self.source.name), configuration))
-        except (CompilerRefusal, Infeasible, NameError) as refusal:  # what is searched for is the other one
+        except (CompilerRefusal, Infeasible, NameError) as refusal:  # the program itself has been compiled
             return replace(program, unshaken=f"left out: {str(refusal)[:_MOST_SAID]}")
         return replace(program, shaken=other)
 
@@ -143,7 +143,7 @@ class CudaObjective(DeviceObjective):
             source=source,
             compiler=compiler.identity,
             options="\0".join(wanted),
-            log="of every kernel",  # as that of earlier versions may not be
+            log="of every kernel",  # earlier versions may have kept a log that lacks some
         )
 
         def make() -> Compiled:
@@ -160,23 +160,23 @@ class CudaObjective(DeviceObjective):
         return Program(str(path), configuration, False, float(str(seconds)), made.cached, read_log(log))
 
     def _within_limits(self, program: Program) -> Program:
-        """The same; raises :class:`Infeasible` where the device could not hold a block of it."""
+        """``program``; raises :class:`Infeasible` where one of its blocks exceeds the device's limits."""
         there = program.kernels or {}
         for kernel, block in self.blocks(program.configuration).items():
             if kernel not in there:
                 found = ", ".join(sorted(there))
                 raise NameError(
-                    f"{self.source.name} has the kernels {found}, and no {kernel}, which blocks() names: "
+                    f"{self.source.name} has the kernels {found}, but no {kernel}, which blocks() names: "
                     'is it misspelt, or not extern "C"?'
                 )
             refuse_over_limits(kernel, block, there[kernel], self.context.device)
         return program
 
     def code(self, prepared: Program) -> Code:
-        """The hash of the cubin and its launches; the most that any of the kernels takes of each resource.
+        """The hash of the cubin and its launches, and the most that any kernel takes of each resource.
 
-        A knob that neither macros() nor blocks() ask for can only be one of ``launch`` (how many blocks, how
-        often): what differs in it is no same code.
+        A knob that neither macros() nor blocks() read can only be used by ``launch`` (how many blocks, how
+        often), so configurations that differ in it are not the same code.
         """
         if prepared.kernels is None:
             return Code(facts={"emulated": True})
@@ -203,7 +203,7 @@ class CudaObjective(DeviceObjective):
         return Code(hashlib.sha256(identity).hexdigest(), most, facts)
 
     def _left_to_launch(self, configuration: Configuration) -> list[tuple[str, Value]]:
-        """The knobs that make neither a macro nor a block."""
+        """The knobs that neither macros() nor blocks() read."""
         watched = _Watched(configuration)
         self.macros(watched)
         self.blocks(watched)
@@ -229,7 +229,7 @@ class CudaObjective(DeviceObjective):
     # -- loading and calling -------------------------------------------------------------------
 
     def launch(self, loaded: Loaded, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> None:
-        """Launch what :meth:`call` is to time."""
+        """Launch the kernels of one call, which is what is timed."""
         raise NotImplementedError(f"{type(self).__name__} must define launch()")
 
     def call(self, loaded: Loaded, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> None:
@@ -254,7 +254,7 @@ class CudaObjective(DeviceObjective):
 
 
 class _Watched(Configuration):
-    """A configuration that notes whose values are asked for: not those that are only asked to be there."""
+    """A configuration that notes which knobs are read; asking whether a knob exists does not count."""
 
     __slots__ = ("asked",)
 
@@ -287,7 +287,7 @@ class _OnEmulator:
 
 
 class _OnDevice:
-    """In PyTorch's context on ``device``, which this makes current."""
+    """Kernels loaded into PyTorch's context on ``device``, which becomes the current device."""
 
     def __init__(self, program: Program, blocks: Mapping[str, Block], device: Any) -> None:
         import torch
@@ -307,7 +307,7 @@ class _OnDevice:
         )
 
     def shaken(self) -> _OnDevice | None:
-        """The same kernels shaken. Loaded anew: their first launch starts the time for which they are."""
+        """The same kernels with delays, loaded anew, since delays end some time after the first launch."""
         other = self._program.shaken
         return None if other is None else _OnDevice(other, self._blocks, self._device)
 
@@ -328,7 +328,7 @@ def refuse_over_limits(
 
 
 def _allocated(registers: int, threads: int) -> int:
-    """A warp is given registers for 32 threads, in units of 256 (CUDA occupancy calculator, since 3.5)."""
+    """Registers of a block: a warp gets them for 32 threads in units of 256 (CUDA occupancy calculator)."""
     warps, units = -(-threads // _WARP), -(-registers // 8)
     return warps * units * 256
 

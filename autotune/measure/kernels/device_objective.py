@@ -33,14 +33,15 @@ from autotune.measure.objective import Context, Infeasible
 from autotune.measure.readings import Sample
 
 CHECKS = 3
-"""How often a kernel is run against its reference on a GPU: a missing barrier does not show every time."""
+"""How often a kernel is compared with its reference on a GPU: a missing barrier does not show every time."""
 
 GAP_BYTES, MOST_GAPS = 2 << 20, 32
-"""In a finale tensors lie elsewhere in each round, behind up to so many pages: what is bound by memory takes
-up to a tenth longer in one process than in the next (H100), and within a process as long each time."""
+"""In each round of a finale tensors lie at other addresses, behind a gap of up to so many pages: a kernel
+that is bound by memory takes up to a tenth longer in one process than in another (H100), but always the same
+in one."""
 
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
-"""What a workload may call a device."""
+"""The names that a workload may use for a device."""
 
 _Set = tuple[Mapping[str, Tensor], Mapping[str, GuardedTensor]]
 """Inputs and outputs of one call."""
@@ -48,62 +49,63 @@ _Set = tuple[Mapping[str, Tensor], Mapping[str, GuardedTensor]]
 
 @dataclass
 class _Round:
-    """What one trial is read with."""
+    """The tensors and timer with which one trial is read."""
 
     loaded: Any
     rng: np.random.Generator
     timer: Timer
     seconds: float
-    """Roughly, of a call."""
+    """The rough time of a call."""
     roof: Roofline | None
     facts: dict[str, object]
-    """What is to be stored with the trial."""
+    """Facts to store with the trial."""
     times: list[float] = field(default_factory=list)
 
     @property
     def batch_seconds(self) -> float:
-        """Roughly, of what lies between two marks."""
+        """The rough time between two marks."""
         return self.seconds * self.timer.plan.calls
 
     @property
     def reading_seconds(self) -> float:
-        """Roughly, of a reading."""
+        """The rough time of a reading."""
         return self.batch_seconds * self.timer.plan.batches
 
     @property
     def lasts(self) -> bool:
-        """Whether a reading is as long as one that is made of many at the limit of power."""
+        """Whether a reading is already as long as the mean of many that is taken at the power limit."""
         return self.reading_seconds >= UNKNOWN_SECONDS
 
 
 class DeviceObjective(KernelObjective):
     """Base class of kernels over ``torch`` tensors. Metrics: ``time`` (seconds a call) and ``error``.
 
-    On a GPU that counts energy ``energy`` (joules a call) is a further one, where the workload has
-    ``energy: true``; each reading then takes up to two seconds. For that the calls of a reading, each with
-    its own tensors, follow one another without a flush between: a small problem is in the cache by then.
+    Where the workload has ``energy: true``, ``energy`` (joules a call) is a third one, on a GPU that counts
+    energy; each reading then takes up to two seconds. For energy the calls of a reading, each with its own
+    tensors, follow each other without a flush between: a small problem is in the cache by then.
 
     Subclasses define ``make_inputs`` (on :attr:`device`; :meth:`generator` makes PyTorch's from ``rng``),
     ``outputs``, ``reference`` (on whatever device) and ``call``, and may define ``work``. ``call`` uses
-    PyTorch's current stream, may be captured in a CUDA graph, and so neither waits for the device nor copies
-    to the host. A baseline may be a :class:`~autotune.measure.kernels.library_call.LibraryCall`, which is not
-    handed to ``call``.
+    PyTorch's current stream and may be captured in a CUDA graph, so it must neither wait for the device nor
+    copy to the host. A baseline may be a :class:`~autotune.measure.kernels.library_call.LibraryCall`, which
+    is not passed to ``call``.
 
-    The workload may say ``device`` (``cuda:1``; default: the first GPU, else the CPU) and ``caches``:
-    ``cold`` (default on a GPU: each call finds its inputs in memory only) or ``warm``.
+    The workload may have ``device`` (``cuda:1``; default: the first GPU, else the CPU) and ``caches``:
+    ``cold`` (the default on a GPU: no input of a call is in a cache) or ``warm``.
     """
 
     device_facts: ClassVar[tuple[str, ...]] = ("device", "caches", "energy")
-    """What a workload may say of the device: a part of a subclass's ``workload_facts``, if it has any."""
+    """The facts of a workload about the device, to be part of a subclass's ``workload_facts``, if it has
+    any."""
 
     caches: ClassVar[Caches | None] = None
-    """What a call finds where the workload does not say; ``None``: cold on a GPU, else warm."""
+    """The default of the fact ``caches``; ``None``: cold on a GPU, else warm."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         named = context.workload.get("device")
         if named is not None and not (isinstance(named, str) and _DEVICE.fullmatch(named)):
-            raise Infeasible(f"device should be cpu, cuda or the like of cuda:1, and is {named!r}")
+            raise Infeasible(f"device should be cpu, cuda or a GPU such as cuda:1, and is {named!r}")
         self._declared = context.choice("caches", ("cold", "warm"), default="")
         self._counts_energy = context.flag("energy")
         self._device: Any = None
@@ -132,24 +134,25 @@ class DeviceObjective(KernelObjective):
 
     @property
     def apparatus(self) -> Apparatus:
-        """What times, flushes and captures on the device."""
+        """Events, flushes and graph capture on the device."""
         if self._apparatus is None:
             self._apparatus = find_apparatus(self.device)
         return self._apparatus
 
     @property
     def monitor(self) -> Monitor:
-        """What warms the device up and watches it."""
+        """The monitor that warms the device up and watches it."""
         if self._monitor is None:
             uuid = device_uuid(self.device) if self.device.type == "cuda" else ""
             self._monitor = Monitor(open_nvml(uuid) if uuid else None)
         return self._monitor
 
     def stand_by(self) -> None:
-        """On a GPU: its context, the buffer that flushes its cache, NVML, what it can reach, the oracle.
+        """On a GPU: make its context and the buffer that flushes its cache, open NVML, and measure its peaks.
 
-        The oracle, since a library's first call takes a fifth of a second. The last two not in a
-        re-measurement, where others are at it as well: there is what the search has found.
+        The reference is computed once, since the first call of a library takes a fifth of a second. In a
+        re-measurement the last two are left out: other processes use the device, and the search has the
+        peaks.
         """
         if self.device.type != "cuda":
             return
@@ -196,7 +199,7 @@ class DeviceObjective(KernelObjective):
         return max(errors, default=0.0)
 
     def _provoke(self, loaded: Any, once: Callable[[Any], float]) -> None:
-        """Bring out what a right answer may hide: ``once`` checks whatever was loaded on the same inputs."""
+        """Run variants that may show a hidden error. ``once`` checks what it is given on the same inputs."""
 
     def _call_unseen(self, loaded: Any, rng: np.random.Generator) -> None:
         self._answer(loaded, self.make_inputs(rng), self._guarded())
@@ -205,7 +208,7 @@ class DeviceObjective(KernelObjective):
     def _answer(
         self, loaded: Any, inputs: Mapping[str, Tensor], outputs: Mapping[str, GuardedTensor]
     ) -> bool:
-        """One call whose answer is then in ``outputs``. Whether a library gave it elsewhere."""
+        """One call whose answer is then in ``outputs``. Returns whether it had to be copied there."""
         tensors = {name: output.tensor for name, output in outputs.items()}
         if isinstance(loaded, LibraryCall):
             return loaded.answer(self, inputs, tensors)
@@ -243,30 +246,30 @@ class DeviceObjective(KernelObjective):
 
     @property
     def warms_up(self) -> bool:
-        """On a GPU: behind another entrant all the more, and for longer than caches take."""
+        """True on a GPU, which is warmed up for longer than caches take, above all after another entrant."""
         return bool(self.device.type == "cuda")
 
     @property
     def averaged(self) -> bool:
-        """At the limit of a GPU's power a reading is of a fifth of a second; not so of energy."""
+        """True at a GPU's power limit, where a reading takes 0.2 s, unless energy is counted."""
         if self.device.type != "cuda" or self._counts_energy:
             return False
         return self.monitor.window is not None
 
     @property
     def unsettled(self) -> float:
-        """On a GPU the first milliseconds say little: :data:`autotune.measure.gpu.monitor.SETTLING`."""
+        """Above 0 on a GPU, whose first milliseconds say little: see :mod:`autotune.measure.gpu.monitor`."""
         return UNSETTLED if self.device.type == "cuda" else 0.0
 
     @property
     def shared_error(self) -> float:
-        """On a GPU: before it has settled, and at the limit of its power."""
+        """Above 0 on a GPU that has not settled, or is at its power limit."""
         if self.device.type != "cuda":
             return 0.0
         return self.monitor.shared_error
 
     def settle(self, loaded: Any) -> bool:
-        """Run it until the device stays as it is; not if that was done, or the readings were as long."""
+        """Run it until the device is steady, unless that was done or the readings took as long anyway."""
         this = self._round
         if this is None or this.loaded is not loaded or self.monitor.settled:
             return False
@@ -281,7 +284,7 @@ class DeviceObjective(KernelObjective):
 
     def _warm_up(self, this: _Round, *, settle: bool) -> None:
         monitor, timer = self.monitor, this.timer
-        this.facts |= monitor.company()  # first: it takes the host some milliseconds, in which a device rests
+        this.facts |= monitor.company()  # first: it takes some milliseconds, in which the device rests
         monitor.warm_up(timer.batch, self.apparatus.events, this.batch_seconds, settle=settle)
         this.facts["warmed"] = round(monitor.warmed, 3)
 
@@ -297,13 +300,13 @@ class DeviceObjective(KernelObjective):
         timer = this.timer
         found = self.monitor.energy(timer.batch, self.apparatus.events.synchronise, this.batch_seconds)
         if found is None:
-            this.facts["energy"] = "not known: this device counts none, or too seldom for the time it was run"
+            this.facts["energy"] = "not known: this device does not count it, or too seldom for this run"
             return {}
         this.facts["energy"] = {"seconds": round(found.seconds, 3), "steps": found.steps}
         return {"energy": found.joules / timer.plan.calls, "power": found.watts}
 
     def _share(self, this: _Round) -> dict[str, object]:
-        """How near the readings so far come to what the device could reach."""
+        """How near the readings so far come to the peaks of the device."""
         if this.roof is None:
             return {}
         share = round(this.roof.share(statistics.median(this.times)), 4)
@@ -316,8 +319,8 @@ class DeviceObjective(KernelObjective):
         return roofline(work, self._peaks) if work is not None and self._peaks is not None else None
 
     def _begin(self, loaded: Any, rng: np.random.Generator) -> None:
-        """Make a new round: fresh tensors, and how they are read."""
-        self.apparatus.events.synchronise()  # the device may still be at what was to bridge a pause
+        """Make a new round: fresh tensors, and a timer for them."""
+        self.apparatus.events.synchronise()  # the device may still do the work that bridges a pause
         earlier, self._round = self._round, None
         known = earlier.seconds if earlier is not None and earlier.loaded is loaded else 0.0
         del earlier  # its tensors may go before the new ones come
@@ -351,7 +354,7 @@ class DeviceObjective(KernelObjective):
         return partial(self.call, loaded, inputs, tensors)
 
     def _replayed(self, loaded: Any, one: _Set, replay: Any) -> str:
-        """Whether replaying a graph writes the outputs; work on another stream is not in it."""
+        """What is wrong if replaying a graph writes no output: work on other streams is not in it."""
         inputs, outputs = one
         for output in outputs.values():
             output.poison()

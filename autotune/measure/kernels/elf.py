@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 _SAYS_WHENCE = (".note", ".comment", ".debug", ".nv_debug", ".line", ".symtab", ".strtab", ".shstrtab")
 """Prefixes of the names of sections that say where code comes from (build ids, versions, paths, lines, local
-names) and not what it does: they are left out of the hash."""
+names) and not what it does. They are left out of the hash."""
 
 _NO_BITS = 8
-"""The type of a section that takes memory and no place in the file (ELF specification, sh_type)."""
+"""The type of a section that takes memory but no room in the file (ELF specification, sh_type)."""
 
 
 def code_fingerprint(content: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Aligned arrays, outputs between guards, inputs between NaN, and an answer held against its reference."""
+"""Aligned arrays, outputs between guard bands, inputs between bands of NaN, and the error of an answer."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from autotune.measure.objective import WrongAnswer
 Array = np.ndarray[Any, Any]
 
 GUARD_BYTES = 4096
-"""Before and behind each output. A page: the next one may belong to nobody, and then it crashes."""
+"""The size of the band before and after each output: one page, since writes beyond a page mostly crash."""
 
 ALIGNMENT = 64
-"""Of the first element, in bytes: a line of the cache, and the widest vector."""
+"""The alignment of the first element in bytes: a line of the cache, and the widest vector."""
 
 GUARD_BYTE = 0xA5
 POISON_BYTE = 0xCB
-"""What the guard bands, and an output before the call, are filled with: two that hardly anybody writes."""
+"""The fillings of guard bands, and of an output before the call: bytes that kernels hardly ever write."""
 
 FENCE_BYTE = 0xFF
-"""What the bands of an input are filled with: as a number of any floating-point format it is NaN."""
+"""The filling of the bands around an input, which is NaN in every floating-point format."""
 
 
 def fenced(array: Array) -> Array:
-    """The same contents between bands of NaN; what is no plain array in C order stays as it is.
+    """A copy between bands of NaN; anything but a plain array in C order is returned as it is.
 
-    A kernel that reads past the end of an input then computes NaN, where by chance it would find zeros there.
+    A kernel that reads past the end of an input then computes NaN, where it might have found zeros by chance.
     """
     if not _is_plain(array):
         return array
@@ -40,11 +40,11 @@ def fenced(array: Array) -> Array:
 
 
 def aligned(array: Array) -> Array:
-    """The same contents at an aligned address; what is empty or no plain array in C order stays as it is.
+    """The same contents at an aligned address; anything but a plain array in C order is returned as it is.
 
-    An allocator promises 16 bytes, and gives more by luck. Where a kernel reads its inputs in vectors, each
-    second one then crosses a line of the cache: a matrix product that does not pack took half as long again
-    in one process as in the next.
+    An allocator only promises 16 bytes. Where a kernel reads its inputs in vectors, every second one may then
+    cross a line of the cache: a matrix product without packing took half as long again in one process as in
+    the next.
     """
     if not _is_plain(array) or not array.size or array.ctypes.data % ALIGNMENT == 0:
         return array
@@ -54,15 +54,15 @@ def aligned(array: Array) -> Array:
 
 
 def _is_plain(array: Array) -> bool:
-    """Whether its memory is all that there is to it; a masked array has more."""
+    """Whether the memory of an array is all of it; a masked array, say, has more."""
     return type(array) is np.ndarray and array.flags.c_contiguous and not array.dtype.hasobject
 
 
 class GuardedArray:
     """An output array that notices writes outside itself, or an input that shows reads outside itself.
 
-    ``array`` has the shape and type asked for, contiguous and aligned; a guard band ends right before
-    its first and begins right behind its last byte.
+    ``array`` has the shape and type asked for, contiguous and aligned; one guard band ends right before its
+    first byte, and another begins right after its last.
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
@@ -89,7 +89,7 @@ class GuardedArray:
         self._behind[:] = FENCE_BYTE
 
     def verify(self, name: str) -> None:
-        """Raise :class:`WrongAnswer` where a guard of what was poisoned was written to."""
+        """Raise :class:`WrongAnswer` where a guard was written to since :meth:`poison`."""
         for band, side in ((self._before, "before"), (self._behind, "behind")):
             touched = np.flatnonzero(band != GUARD_BYTE)
             if touched.size:
@@ -142,7 +142,7 @@ def scaled_error(name: str, answer: Array, reference: Array, tolerance: float) -
 
 
 def _by_bytes(array: Array) -> Array:
-    """Flags as the bytes that they are: any but 0 is true to NumPy, poison too."""
+    """Flags as bytes: NumPy takes any byte but 0 for true, and so the poison too."""
     return array.view(np.uint8) if array.dtype == np.bool_ else array
 
 

@@ -1,4 +1,4 @@
-"""What kernels over arrays and over tensors have in common: what is said of one, and when it is right."""
+"""The base of kernels over arrays and over tensors: what a subclass defines, and how answers are checked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from autotune.measure.kernels.roofline import Work
 from autotune.measure.objective import Objective, WrongAnswer
 
 VARIATIONS = 8
-"""So many ragged shapes, each with data of its own: what is wrong for every other one passes once in 256."""
+"""The number of ragged shapes that are tried: a kernel that is wrong for every other one passes once in
+256."""
 
 TOLERANCES: Mapping[str, float] = {
     "float8_e5m2": 0.13,
@@ -24,22 +25,23 @@ TOLERANCES: Mapping[str, float] = {
     "float64": 1e-10,
     "complex128": 1e-10,
 }
-"""Largest error, over the largest value of the reference, that rounding may explain; else none."""
+"""The largest error, over the largest value of the reference, that rounding explains; 0 for other types."""
 
 
 class KernelObjective(Objective):
-    """Says how inputs are made, what outputs there are, what is right and how the kernel is called.
+    """Subclasses say how inputs are made, what outputs there are, what is right and how the kernel is called.
 
-    A check runs the kernel on fresh inputs between bands of NaN, with poisoned outputs between guard bands:
-    it is ``wrong`` where it writes outside an output, changes an input, makes use of what lies outside one,
-    leaves an element unwritten, or errs by more than ``tolerance``. It does the same for what :meth:`vary`
-    gives; where that is nothing, the kernel runs on other inputs first, so that no answer which it kept
-    passes for the one that is checked. ``error`` is the largest error of any output over the largest
-    magnitude of its reference.
+    A check runs the kernel on fresh inputs between bands of NaN, with poisoned outputs between guard bands.
+    It is ``wrong`` if it writes outside an output, changes an input, uses values outside of one, leaves an
+    element unwritten, or errs by more than ``tolerance``. The same is done for the workloads that
+    :meth:`vary` gives. If it gives none, the kernel runs on other inputs first, so that an answer which it
+    kept from before does not pass for the right one. ``error`` is the largest error of any output over the
+    largest magnitude of its reference.
     """
 
     tolerance: ClassVar[float | Mapping[str, float] | None] = None
-    """The largest ``error`` that is right, for all outputs or by name; ``None``: by :data:`TOLERANCES`."""
+    """The largest ``error`` that counts as right, for all outputs or by name; ``None``:
+    :data:`TOLERANCES`."""
 
     variations: ClassVar[int] = VARIATIONS
     """How many variations of the workload a check tries, where :meth:`vary` gives some."""
@@ -57,7 +59,7 @@ class KernelObjective(Objective):
         raise NotImplementedError(f"{type(self).__name__} must define reference()")
 
     def call(self, loaded: Any, inputs: Mapping[str, Any], outputs: dict[str, Any]) -> None:
-        """Run the kernel once: this is what is timed."""
+        """Run the kernel once, which is what is timed."""
         raise NotImplementedError(f"{type(self).__name__} must define call()")
 
     def work(self) -> Work | None:
@@ -65,16 +67,16 @@ class KernelObjective(Objective):
         return None
 
     def vary(self, rng: np.random.Generator) -> Mapping[str, Any] | None:
-        """Facts of another workload, small and ragged, that what was loaded must be right for as well.
+        """Facts of another small and ragged workload for which the loaded kernel must be right as well.
 
-        Default: ``None``, there is none.
+        Default: ``None``, for none.
         """
         return None
 
     def check(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
-        """Run the kernel on fresh inputs against the reference, and on variations of the workload.
+        """Compare the kernel with the reference on fresh inputs, also for variations of the workload.
 
-        Returns ``{"error": ...}`` of the workload itself.
+        Returns ``{"error": ...}`` for the workload itself.
         """
         if type(self).vary is KernelObjective.vary:
             self._call_unseen(loaded, rng)

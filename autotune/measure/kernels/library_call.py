@@ -11,22 +11,22 @@ Tensors = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class LibraryCall:
-    """A function of a library, which may make a tensor of its own where a kernel writes to a given one.
+    """A function of a library, which may return new tensors where a kernel writes to given ones.
 
-    What it returns is copied to the outputs only where they are looked at: in a reading that would be counted
-    as the library's time.
+    What it returns is copied to the outputs only for a check: in a reading the copy would count as the
+    library's time.
     """
 
     function: Callable[[Any, Tensors, Tensors], Any]
-    """Called with the objective (of the workload, or of a variation of it), the inputs and the outputs. It
-    writes to the outputs and returns ``None``, or returns a tensor, or as many as there are outputs."""
+    """Called with the objective (for the workload, or for a variation of it), the inputs and the outputs. It
+    writes to the outputs and returns ``None``, or it returns a tensor for each output."""
 
     def run(self, objective: Any, inputs: Tensors, outputs: Tensors) -> None:
-        """As it is timed: whatever it returns is let go of."""
+        """One call as it is timed: what it returns is dropped."""
         self.function(objective, inputs, outputs)
 
     def answer(self, objective: Any, inputs: Tensors, outputs: Tensors) -> bool:
-        """The same, with the answer in ``outputs``. Whether it had to be copied there."""
+        """One call whose answer is then in ``outputs``. Returns whether it had to be copied there."""
         returned = self.function(objective, inputs, outputs)
         if returned is None:
             return False

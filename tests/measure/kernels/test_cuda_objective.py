@@ -134,7 +134,7 @@ def test_a_warp_has_registers_for_all_its_threads(make: Make) -> None:
 
 
 def test_a_kernel_that_is_not_there_is_named(make: Make) -> None:
-    with pytest.raises(NameError, match=r'f\.cu has the kernels _Z1fPf, and no f, .* or not extern "C"\?'):
+    with pytest.raises(NameError, match=r'f\.cu has the kernels _Z1fPf, but no f, .* or not extern "C"\?'):
         make(name="_Z1fPf")[0].prepare(NOTHING)
 
 

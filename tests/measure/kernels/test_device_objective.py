@@ -181,8 +181,8 @@ def test_where_caches_are_cold_each_call_has_fresh_tensors() -> None:
     [
         ("caches", "tepid", "one of cold, warm, and is 'tepid'"),
         ("energy", "no", "true or false, and is 'no'"),
-        ("device", "gpu", "cpu, cuda or the like of cuda:1, and is 'gpu'"),
-        ("device", 0, "cpu, cuda or the like of cuda:1, and is 0"),
+        ("device", "gpu", "cpu, cuda or a GPU such as cuda:1, and is 'gpu'"),
+        ("device", 0, "cpu, cuda or a GPU such as cuda:1, and is 0"),
     ],
 )
 def test_what_is_said_of_the_device_is_verified_before_anything_is_measured(
