@@ -1,10 +1,10 @@
-"""Cores are kept awake while ranks with quotas run on them.
+"""Keeps cores awake while ranks with quotas run on them.
 
 A rank that has used up its quota sleeps for some milliseconds in every hundredth of a second. A core with
-nothing else to do sleeps with it, and may come back slow: at a lower clock, or, in a virtual machine, with
-caches that somebody else has used. Where this was found the same training steps took between 50 and 80 ms of
-*processor time* in one reading and the next, on an idle machine; 52 to 57 ms with a process beside them that
-never sleeps and gets only what nobody else wants (``SCHED_IDLE``, Linux 2.6.23).
+nothing else to do sleeps as well, and may wake up slow: at a lower clock or, in a virtual machine, with
+caches that others have used meanwhile. On the idle machine where this was found, the *processor time* of the
+same training steps varied between 50 and 80 ms from one reading to the next. It was 52 to 57 ms beside a
+process that never sleeps and only gets processor time that nobody else wants (``SCHED_IDLE``, Linux 2.6.23).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _DYING_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Waker:
-    """What a process knows that keeps a core awake."""
+    """What a process that keeps a core awake has to know."""
 
     parent: int
     core: int
 
 
 class KeptAwake:
-    """A process for each of some cores, which runs until the context is left, and whenever it is entered.
+    """A process for each of some cores, which runs while the context is entered.
 
-    Nothing is started where the system has no class of such a kind.
+    Nothing is started where the system has no ``SCHED_IDLE``.
     """
 
     def __init__(self, cores: Iterable[int]) -> None:
@@ -53,7 +53,7 @@ class KeptAwake:
 
     @property
     def cores(self) -> tuple[int, ...]:
-        """Those that are kept awake: not where the process may not step back so far, and has ended."""
+        """The cores that are kept awake, without those whose process was refused ``SCHED_IDLE`` and ended."""
         return tuple(core for core, process in self._by_core.items() if process.poll() is None)
 
     @property
@@ -64,7 +64,7 @@ class KeptAwake:
         for process in self._by_core.values():
             if process.stdout and not process.stdout.closed:
                 with process.stdout:
-                    process.stdout.read()  # its end: it asks for nothing but what is left over from here on
+                    process.stdout.read()  # until it is closed: from then on the process has SCHED_IDLE
         self._tell(signal.SIGCONT)
 
     def __exit__(
@@ -86,7 +86,7 @@ class KeptAwake:
 
 
 def main(waker: Waker) -> None:
-    """Be busy on the core with what nobody else wants of it, until the parent dies."""
+    """Keep the core busy with what nobody else wants of its time, until the parent dies."""
     if not die_with_parent(waker.parent):
         return
     try:

@@ -1,6 +1,6 @@
-"""Where the ranks of a process group note how far they are, in memory that they share with their starter.
+"""The ranks of a process group note their progress in memory that they share with their starter.
 
-A note costs about a microsecond, no system call, and wakes nobody up while something is being measured.
+A note takes about a microsecond and no system call, and wakes nobody up while something is being measured.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Beat:
     step: int
     phase: str
     within: float = 0.0
-    """Seconds in which the next one comes at the latest; 0: as the group has it."""
+    """Seconds within which the next one comes; 0: within the ``stall`` of the group."""
 
 
 class Board:
-    """One slot a rank. Each rank writes its own; whoever started them reads all."""
+    """One slot for each rank. Each rank writes its own; the starter reads all."""
 
     def __init__(self, descriptor: int, world: int) -> None:
         self._memory = mmap.mmap(descriptor, world * _STRIDE)
@@ -44,7 +44,7 @@ class Board:
     def write(self, rank: int, step: int, phase: str, within: float = 0.0) -> float:
         """Note a sign of life; returns its time."""
         at = monotonic()
-        # At once: pack_into would clear the slot first, and somebody may be reading it.
+        # In one assignment: pack_into would clear the slot first, while the starter may be reading it.
         packed = _SLOT.pack(at, step, within, phase.encode()[:48])
         self._memory[rank * _STRIDE : rank * _STRIDE + _SLOT.size] = packed
         return at

@@ -1,8 +1,9 @@
-"""A 'device' of a process group: cores, a share of processor time, a memory cap; held to them by the kernel.
+"""A 'device' of a process group: cores, a quota of processor time and a memory cap, enforced by the kernel.
 
-Quotas and caps are control groups, version 1 or 2, whose names carry their owner. What a dead owner left
-is removed by :func:`sweep_device_groups`: when the next group is made, and by the guardian of a worker that
-died. Where none can be made a cap is a limit of the process, and a quota is *missing*, which is said.
+Quotas and caps are control groups, version 1 or 2, whose names carry their owner. Groups that a dead owner
+left are removed by :func:`sweep_device_groups`: when the next process group is made, and by the guardian of a
+worker that died. Where no control group can be made, a cap is a limit of the process, and a quota is reported
+as *missing*.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from autotune.measure.workers.limits import (
 _QUOTA_1 = "cpu.cfs_quota_us"
 """The file of a quota in version 1."""
 PERIOD = 0.01
-"""Seconds in which a quota is dealt out. The kernel's own tenth of a second is longer than many a step."""
+"""The period of a quota in seconds. The kernel's default of 0.1 s is longer than many a step."""
 
 
 @dataclass(frozen=True)
 class Link:
     """A device's connection: ``bandwidth`` in bits a second each way, ``latency`` in seconds one way.
 
-    Two devices are connected by the smaller bandwidth and the mean latency of their links; what one sends
-    to several, or gets from several, shares its link.
+    Two devices are connected with the smaller bandwidth and the mean latency of their links. What a device
+    sends to or gets from several others shares its link.
     """
 
     bandwidth: float
@@ -43,30 +44,32 @@ class Link:
 
     def __post_init__(self) -> None:
         if not self.bandwidth > 0 or not self.latency >= 0:
-            raise ValueError(f"a link has a bandwidth above 0 bit/s and a latency of 0 s or more, not {self}")
+            raise ValueError(
+                f"a link needs a bandwidth above 0 bit/s and a latency of at least 0 s, not {self}"
+            )
 
 
 @dataclass(frozen=True)
 class Device:
-    """What one rank has."""
+    """What one rank may use."""
 
     cores: tuple[int, ...] = ()
-    """Hardware threads; empty: a share of those that the starter has."""
+    """Hardware threads; empty: a share of those of the starter."""
     cpu: float | None = None
-    """Processor time per time, 0.5 is half a core; ``None``: no quota."""
+    """Processor time per time: 0.5 is half a core; ``None``: no quota."""
     memory: int | None = None
-    """Bytes; ``None``: no cap but the worker's."""
+    """The memory cap in bytes; ``None``: only that of the worker."""
     link: Link | None = None
-    """``None``: whatever the network gives."""
+    """Its connection; ``None``: whatever the network gives."""
 
     def __post_init__(self) -> None:
         for name, share in (("cpu", self.cpu), ("memory", self.memory)):
             if share is not None and not 0 < share < math.inf:
-                raise ValueError(f"the {name} of a device is a number above 0, or left out, not {share}")
+                raise ValueError(f"the {name} of a device must be a number above 0 or left out, not {share}")
 
 
 def spread(devices: Sequence[Device], cores: Sequence[int]) -> tuple[Device, ...]:
-    """Each device that names no cores gets its share of ``cores``; where there are too few, one each."""
+    """Give each device that names no cores a share of ``cores``; where there are too few, one core each."""
     count = len(devices)
     shares = [tuple(cores[i * len(cores) // count : (i + 1) * len(cores) // count]) for i in range(count)]
     return tuple(
@@ -77,13 +80,13 @@ def spread(devices: Sequence[Device], cores: Sequence[int]) -> tuple[Device, ...
 
 @dataclass(frozen=True)
 class DeviceLimits:
-    """The quota and the cap of one rank, as they could be made. Entered by the rank itself."""
+    """The quota and the cap of one rank, as far as they could be made. The rank enters them itself."""
 
     cap: MemoryCap | None
     quota: Path | None
-    """Folder of the control group with the quota."""
+    """The folder of the control group with the quota."""
     missing: tuple[str, ...]
-    """What was asked for and cannot be had here."""
+    """What was asked for and cannot be made here, in words."""
 
     def enter_cap(self) -> None:
         """Put the calling process, and all that it will start, below the memory cap."""
@@ -91,16 +94,17 @@ class DeviceLimits:
             self.cap.enter()
 
     def enter_quota(self) -> None:
-        """Put it below the quota of processor time."""
+        """Put the calling process, and all that it will start, below the quota of processor time."""
         if self.quota is not None:
             (self.quota / "cgroup.procs").write_text("0")
 
     @property
     def yields_to_idle(self) -> bool:
-        """Whether there is a quota, in a group beside which ``SCHED_IDLE`` processes get nothing.
+        """Whether there is a quota, and ``SCHED_IDLE`` processes of the starter do not slow the rank down.
 
-        In version 1 the starter's own processes compete with the rank's group. In version 2 the starter has
-        a group of its own, and all in it together a share as large as the rank's, of whatever class they are.
+        So it is in version 1, where they compete with the group of the rank. In version 2 the starter has a
+        group of its own, which gets as large a share as the group of the rank, whatever the class of its
+        processes.
         """
         return self.quota is not None and (self.quota / _QUOTA_1).exists()
 
@@ -109,17 +113,17 @@ class DeviceLimits:
         return self.cap.kills() if self.cap is not None else 0
 
     def remove(self) -> bool:
-        """Remove the groups; ``False`` where something in them is still dying."""
+        """Remove the groups; ``False`` while a process in them is still dying."""
         gone = self.cap.remove() if self.cap is not None else True
         return (self.quota is None or remove_group(self.quota)) and gone
 
 
 def make_limits(device: Device, name: str) -> DeviceLimits:
-    """The limits of a device; ``name`` tells its groups from those of other ranks."""
+    """Make the limits of a device; ``name`` distinguishes its groups from those of other ranks."""
     cap = make_cap(device.memory, name) if device.memory is not None else None
     missing = []
     if isinstance(cap, ProcessCap):
-        missing.append("a control group for the memory cap: only what the process itself asks for is limited")
+        missing.append("a control group for the memory cap: only what each process asks for is limited")
     quota = None
     if device.cpu is not None:
         quota = _make_quota(device.cpu, name, cap)
@@ -129,7 +133,7 @@ def make_limits(device: Device, name: str) -> DeviceLimits:
 
 
 def quota_works() -> str:
-    """Why a processor quota cannot be set here; empty where it can. Tried, and undone."""
+    """Why a processor quota cannot be set here; empty where it can. It is tried and undone."""
     folder = _make_quota(1.0, "probe", None)
     if folder is None:
         return "no control group with a processor quota can be made"
@@ -138,7 +142,7 @@ def quota_works() -> str:
 
 
 def sweep_device_groups() -> None:
-    """Kill what is left in the groups of dead owners, and remove the groups."""
+    """Kill the processes in groups that dead owners left, and remove the groups."""
     sweep_groups("memory")
     sweep_groups("cpu")
 

@@ -1,8 +1,9 @@
-"""From what is known of the ranks of a group to how the trial ends, and who is to blame. Pure.
+"""Decides from the states of a group's ranks how the trial ends, and which rank is to blame. Pure.
 
-When one rank fails the others follow: their peer is gone, or they wait for it without end. So the first
-cause that explains the others counts, in this order: killed at a memory cap, dead, raised (the earliest),
-stopped, silent (who waits for nobody, the one furthest behind).
+When one rank fails, the others fail after it, since their peer is gone or they wait for it without end. So
+the cause that explains the others counts. In this order: a rank was killed at its memory cap, is dead, raised
+an exception (the earliest one), is stopped, or is silent (of those that wait for nobody, the one furthest
+behind).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from autotune.status import Status
 
 
 class RankDied(Signal):
-    """A rank's process ended, or its function raised what nobody expected."""
+    """The process of a rank ended, or its function raised an unexpected exception."""
 
     status = Status.CRASHED
 
@@ -30,7 +31,7 @@ class RankSilent(Signal):
 
 
 class NetworkLost(Signal):
-    """What connects the ranks has broken down: no fault of the configuration."""
+    """The network of the ranks has broken down, which is not the fault of the configuration."""
 
     status = Status.LOST
 
@@ -77,7 +78,7 @@ def verdict(ranks: Sequence[RankState], now: float, overdue: float | None = None
 
 
 def _death(dead: Sequence[RankState]) -> Signal:
-    # Who was killed did not die of a lost peer.
+    # A rank that was killed by a signal did not die because it lost its peer.
     first = min(dead, key=lambda rank: (rank.exit_code or 0) >= 0)
     code = first.exit_code or 0
     how = f"exited with code {code}" if code >= 0 else f"died by {signal_name(-code)}"
@@ -116,11 +117,11 @@ def _silence(ranks: Sequence[RankState], now: float, overdue: float | None) -> S
     stopped = [rank for rank in waited_for if rank.stopped]
     if not waited_for:
         return RankSilent("all ranks had answered")
-    # Who waits for others is not who they wait for; then the one furthest behind, or silent for longest.
+    # A rank that waits for others is not to blame; of the rest the one furthest behind, or longest silent.
     culprit = min(
         stopped or waited_for, key=lambda rank: (waits(rank.beat.phase), rank.beat.step, rank.beat.at)
     )
-    since = max(0.0, now - culprit.beat.at)  # it may have given one since the clock was read
+    since = max(0.0, now - culprit.beat.at)  # its last sign may be newer than ``now``
     silent = f"gave no sign for {since:.1f} s"
     if stopped:
         silent = f"is stopped (SIGSTOP) and {silent}"
@@ -132,14 +133,14 @@ def _silence(ranks: Sequence[RankState], now: float, overdue: float | None) -> S
 
 
 def waits(phase: str) -> bool:
-    """Whether a rank in this phase is at no work of its own."""
+    """Whether a rank in this phase does no work of its own."""
     return phase.startswith(("wait", "communicate", "done"))
 
 
 def slow_ranks(busy: Sequence[float], factor: float = 1.5, least: float = 0.05) -> tuple[str, ...]:
-    """What is to be said of ranks that were busy ``factor`` times as long as the median of the others.
+    """A sentence for each rank that was busy ``factor`` times as long as the median of the others.
 
-    ``busy`` in seconds a rank, without waiting; differences below ``least`` seconds are nothing.
+    ``busy``: seconds of each rank, without waiting; differences below ``least`` seconds do not count.
     """
     said = []
     for rank, own in enumerate(busy):

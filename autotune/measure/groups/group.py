@@ -1,7 +1,7 @@
 """Objectives of several processes: a group of ranks that is started, watched and killed as one.
 
-The group belongs to the process that measures, a worker, and its ranks are that worker's descendants: what
-kills the worker kills them, and what watches over it removes what they leave.
+The group belongs to a measuring worker, and its ranks are descendants of that worker: they are killed
+together with it, and its guardian removes what they leave behind.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from autotune.measure.groups.network import Loopback, Network
 from autotune.measure.outcome import MISSING
 
 STALL_SECONDS = 7.0
-"""Without a sign of life for so long, a rank hangs."""
+"""A rank without a sign of life for so long counts as hanging."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a call that all ranks finished."""
+    """The results of a call that all ranks finished."""
 
     results: tuple[Any, ...]
-    """By rank."""
+    """What the function returned in each rank."""
     phases: tuple[Mapping[str, float], ...]
-    """Seconds in each phase, by rank."""
+    """Seconds in each phase, for each rank."""
     slow: tuple[str, ...] = ()
     """Which ranks were busy for much longer than the others, in words."""
 
     @property
     def facts(self) -> dict[str, object]:
-        """To be kept with the trial."""
+        """Facts to keep with the trial."""
         return {"slow": list(self.slow)} if self.slow else {}
 
 
 class ProcessGroup:
-    """N processes, one a device, that run a function together; kept from call to call until something fails.
+    """One process for each device, which run a function together; kept from call to call until one fails.
 
     ::
 
@@ -49,13 +49,13 @@ class ProcessGroup:
         ran = group.run(function, arguments...)     # function(rank, arguments...) in every rank
         ran.results                                  # what each returned
 
-    ``function`` is one of a module that can be imported, or of the objective's own file. It is given a
-    :class:`~autotune.measure.groups.rank.Rank` (its number, the world, addresses, a rendezvous) and calls
-    ``rank.beat(phase, step)`` as it goes. :meth:`run` returns when all have, or raises the signal that types
-    the trial: :class:`~autotune.measure.groups.failures.RankDied` (``crashed``),
+    ``function`` must be in a module that can be imported, or in the file of the objective. It is called with
+    a :class:`~autotune.measure.groups.rank.Rank` (its number, the world, addresses, a folder to meet in) and
+    has to call ``rank.beat(phase, step)`` now and then. :meth:`run` returns when all ranks have, or raises
+    the signal that ends the trial: :class:`~autotune.measure.groups.failures.RankDied` (``crashed``),
     :class:`~autotune.measure.groups.failures.RankSilent` (``timeout``; names the rank and its phase),
-    :class:`~autotune.measure.objective.OutOfMemory` (the cap of a device), or whichever signal a rank
-    raised. After a signal nothing of the group is left; the next call makes it anew.
+    :class:`~autotune.measure.objective.OutOfMemory` (the cap of a device), or the signal that a rank raised.
+    After a signal nothing of the group is left; the next call makes it anew.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class ProcessGroup:
         environment: Mapping[str, str] = MappingProxyType({}),
         preload: Sequence[str] = (),
     ) -> None:
-        """``network``: the loopback interface where none is given. ``stall``: seconds without a sign of
-        life. ``environment``: set for the ranks, beside what is set for this process. ``preload``: modules
+        """``network``: default: the loopback interface. ``stall``: how many seconds a rank may give no sign
+        of life. ``environment``: variables of the ranks, added to those of this process. ``preload``: modules
         that ranks import as they start, before their quotas count."""
         self.devices = tuple(devices)
         self.network = Loopback() if network is None else network
@@ -83,7 +83,7 @@ class ProcessGroup:
 
     @property
     def facts(self) -> dict[str, object]:
-        """What the ranks run on, for the trial: the network, and what was asked for and cannot be had."""
+        """Facts for the trial: the network, the cores kept awake, and limits that cannot be made here."""
         facts: dict[str, object] = {"world": self.world, **self.network.facts}
         if self._life is not None:
             missing = {why for rank in self._life.ranks for why in rank.limits.missing}
@@ -95,7 +95,7 @@ class ProcessGroup:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The processor time that each rank gets per time by its quota; 1 where it has none."""
+        """The processor time per time that the quota of each rank allows; 1 where it has none."""
         made = self._life.ranks if self._life else ()
         quotas = [rank.limits.quota is not None for rank in made] or [False] * self.world
         return tuple(
@@ -105,7 +105,7 @@ class ProcessGroup:
 
     @property
     def processes(self) -> frozenset[int]:
-        """All processes of the group that live between calls."""
+        """The ids of all processes of the group that live between calls."""
         if self._life is None:
             return frozenset()
         return self._life.processes | self.network.processes
@@ -115,7 +115,7 @@ class ProcessGroup:
     ) -> Ran:
         """Call ``function(rank, *arguments)`` in every rank, and return what all returned.
 
-        ``seconds``: a limit for the call; ``stall``: another patience with silent ranks than the group's.
+        ``seconds``: a time limit for the call; ``stall``: if given, replaces that of the group.
         """
         call = Call.of(function, arguments)
         try:

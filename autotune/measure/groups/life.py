@@ -1,4 +1,4 @@
-"""One incarnation of a process group: its ranks from their start to their end, watched while they work."""
+"""The ranks of a process group from their start to their end, watched while they work."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ START_SECONDS = 60.0
 """How long all ranks may take to join the network."""
 
 FIRST_SECONDS = 60.0
-"""How long a rank may take to its first sign in its first call, which imports what it needs."""
+"""How long the first sign of life in a rank's first call may take, since that call imports what it needs."""
 
 _WATCH_SECONDS = 0.2
-"""How often signs of life are looked at. Answers and deaths wake the watch up at once."""
+"""The time between two looks at signs of life. Answers and deaths are noticed at once."""
 
 _GRACE_SECONDS = 0.3
-"""How long to wait for what else happens when one rank has failed: the first cause is not the first news."""
+"""How long to wait for other ranks after one has failed: the first failure that is seen may not be the
+cause."""
 
 
 class GroupLife:
-    """Ranks that have joined ``network``, which is its owner's to close. Close them after a signal."""
+    """Ranks that have joined ``network``. Close them after a signal; the owner of the network closes that."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class GroupLife:
         preload: tuple[str, ...],
         name: str,
     ) -> None:
-        """``name`` tells its control groups from those of any other group of this process."""
+        """``name`` distinguishes its control groups from those of other groups of this process."""
         sweep_device_groups()
         self.ranks: list[RankProcess] = []
         self.awake = KeptAwake(())
@@ -71,9 +72,9 @@ class GroupLife:
         return frozenset(rank.pid for rank in self.ranks) | self.awake.processes
 
     def call(self, call: Call, stall: float, seconds: float) -> list[Done]:
-        """What all ranks answer; raises the signal that ends the trial.
+        """The answers of all ranks; raises the signal that ends the trial.
 
-        ``stall``: seconds of patience with a rank that gives no sign of life; ``seconds``: with all of them.
+        ``stall``: how many seconds a rank may give no sign of life; ``seconds``: a limit for the whole call.
         """
         for rank in self.ranks:
             self._board.write(rank.number, 0, CALLED)  # before the call: then the slot is the rank's own
@@ -113,13 +114,13 @@ class GroupLife:
             try:
                 self.ranks.append(RankProcess(birth, port, limits, environment))
             except BaseException:
-                limits.remove()  # no rank is there yet that would be buried with them
+                limits.remove()  # there is no rank yet whose end would remove them
                 raise
             awake |= set(device.cores) if limits.yields_to_idle else set()
         self.awake = KeptAwake(awake)
 
     def _join(self) -> None:
-        """Wait until all ranks have joined the network, and let them go."""
+        """Wait until all ranks have joined the network, then let them begin."""
         deadline = monotonic() + START_SECONDS
         while not all(rank.has_joined for rank in self.ranks):
             self._hear(self.ranks, _WATCH_SECONDS)
@@ -135,13 +136,13 @@ class GroupLife:
     # -- watching ------------------------------------------------------------------------------
 
     def _watch(self, stall: float, seconds: float) -> None:
-        """Until all have answered; raises the signal that ends the trial."""
+        """Wait until all have answered; raises the signal that ends the trial."""
         begun = looked = heard = monotonic()
         while True:
             self._hear(self._unanswered(), _WATCH_SECONDS)
             now = monotonic()
             if now - looked > 10 * _WATCH_SECONDS:
-                begun += now - looked  # this process was stopped: no silence that it could have heard
+                begun += now - looked  # this process itself was stopped, and could not hear any rank
                 heard = now
             looked = now
             if all(isinstance(rank.answer, Done) for rank in self.ranks):
@@ -163,7 +164,7 @@ class GroupLife:
             raise NetworkLost(f"the network between the ranks broke down: {why}")
 
     def _give_grace(self) -> None:
-        """Hear for a moment what becomes of the others after one has failed."""
+        """Wait a moment for news of the other ranks after one has failed."""
         deadline = monotonic() + _GRACE_SECONDS
         while (left := deadline - monotonic()) > 0:
             waiting = [rank for rank in self._unanswered() if rank.exit_code is None]
@@ -178,10 +179,7 @@ class GroupLife:
         return [rank.state(self._board) for rank in self.ranks]
 
     def _hear(self, waited_for: Sequence[RankProcess], seconds: float) -> None:
-        """Wait until something comes from one of them, and take what has come from any.
-
-        The end of a dead one's connection is something.
-        """
+        """Wait until one of ``waited_for`` sends something or dies, and take what has come from all ranks."""
         poll = select.poll()
         for rank in waited_for:
             poll.register(rank.fileno(), select.POLLIN)
@@ -191,6 +189,6 @@ class GroupLife:
 
 
 def _silent(state: RankState, heard: float, now: float, stall: float, first: float) -> bool:
-    """Whether a rank gave no sign for too long, of the ``heard`` seconds in which one would be seen."""
+    """Whether a rank was silent for too long; only the last ``heard`` seconds are known to count."""
     patience = max(stall, state.beat.within, first if state.beat.phase == CALLED else 0.0)
     return not state.finished and min(heard, now - state.beat.at) > patience

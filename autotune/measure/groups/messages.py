@@ -1,6 +1,6 @@
-"""What a process group and its ranks tell each other, and how: pickles with their length in front.
+"""Messages between a process group and its ranks: pickles with their length in front.
 
-Unlike a session, who starts a group runs the objective's code as well, so any class may come.
+Unlike a session, the starter of a group runs the objective's code too, so messages may hold any class.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ Work = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Entered:
-    """From a rank: it is in the network."""
+    """From a rank: it has joined the network."""
 
     joined: Joined
 
 
 @dataclass(frozen=True)
 class Go:
-    """To a rank: all are in, by these addresses."""
+    """To a rank: all have joined, with these addresses."""
 
     addresses: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Call:
-    """To a rank: call ``name`` of ``module``, which lies in ``file``, with pickled arguments."""
+    """To a rank: call ``name`` of ``module``, whose file is ``file``, with pickled arguments."""
 
     module: str
     file: str
@@ -48,7 +48,7 @@ class Call:
         """Raises ``TypeError`` where a rank could not find ``work`` again, or for what cannot be pickled."""
         name = getattr(work, "__qualname__", repr(work))
         if "<" in name or not hasattr(work, "__qualname__"):
-            raise TypeError(f"{name} is no function of a module: a rank could not find it")
+            raise TypeError(f"{name} is not a function of a module, so a rank could not find it")
         module = sys.modules[work.__module__]
         try:
             packed = pickle.dumps(arguments, protocol=pickle.HIGHEST_PROTOCOL)
@@ -74,10 +74,10 @@ class Done:
 
 @dataclass(frozen=True)
 class Raised:
-    """From a rank: what the function raised. ``status`` is what it says of the configuration."""
+    """From a rank: the function raised an exception. ``status`` is what that means for the trial."""
 
     status: str
-    """As of :class:`autotune.status.Status`."""
+    """The value of an :class:`autotune.status.Status`."""
     message: str
     at: float
     stderr: str = ""
@@ -85,7 +85,7 @@ class Raised:
 
 
 def load_module(name: str, file: str) -> Any:
-    """The module: loaded already, found by its name beside its file, or made from its file."""
+    """The module: if not loaded already, imported by its name, or else from its file."""
     if name == "__main__":
         name = "autotune_group_main"
     if name in sys.modules:

@@ -20,7 +20,7 @@ from autotune.measure.outcome import NETWORK, NOT_SHAPED
 
 @dataclass(frozen=True)
 class Joined:
-    """How a rank is reached: its address, the interface that has it, descriptors for the starter."""
+    """How to reach a rank: its address, the interface that has it, descriptors for the starter."""
 
     address: str
     interface: str
@@ -28,38 +28,38 @@ class Joined:
 
 
 class Port(Protocol):
-    """One rank's way into the network; pickled, and entered in the rank's process."""
+    """A rank's entry to the network; pickled, and entered in the process of the rank."""
 
     def enter(self) -> Joined:
-        """Join. The process has a single thread and no sockets yet but the one to its starter."""
+        """Join. The process still has a single thread, and no socket but the one to its starter."""
         ...
 
 
 class Network(Protocol):
-    """Connects ranks; made anew, by the same object, whenever its group is."""
+    """Connects ranks. The same object sets the network up again whenever its group is made anew."""
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """What the ranks are connected by, as JSON; kept with each trial."""
+        """How the ranks are connected, as JSON; kept with each trial."""
         ...
 
     @property
     def processes(self) -> frozenset[int]:
-        """Processes of its own."""
+        """The ids of its own processes."""
         ...
 
     def ports(self, world: int) -> Sequence[Port]: ...
 
     def connect(self, joined: Sequence[Joined]) -> None:
-        """All ranks have joined; ``joined`` has their descriptors as they are in this process."""
+        """Connect the ranks, all of which have joined; their descriptors are those of this process."""
         ...
 
     def failure(self) -> str:
-        """Why it does not work any more; empty while it does."""
+        """Why it no longer works; empty while it does."""
         ...
 
     def close(self) -> None:
-        """Nothing of it is left afterwards. May be called twice."""
+        """Remove all of it. May be called twice."""
         ...
 
 
@@ -71,10 +71,10 @@ class LoopbackPort:
 
 @dataclass(frozen=True)
 class Loopback:
-    """The machine's own loopback interface: as fast as it copies memory, whatever links were asked for."""
+    """The loopback interface of the machine: as fast as memory, whatever links were asked for."""
 
     reason: str = ""
-    """Why it is not the network that was asked for; empty: it is."""
+    """Why it replaces the links that were asked for; empty: none were."""
 
     @property
     def facts(self) -> Mapping[str, object]:

@@ -1,4 +1,4 @@
-"""The base of objectives that run on several processes: it keeps one group, as long as that fits."""
+"""The base of objectives that run in several processes: it keeps one group for as long as it fits."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class GroupObjective(Objective):
     """Subclasses call :meth:`group` in ``check`` and ``measure``, and run functions on what it returns.
 
     Starting ranks and loading their libraries takes seconds. So a group is kept from trial to trial, and made
-    anew when the devices, the network or the environment that are asked for differ, or when a rank failed.
-    Its space says ``measure: {cores: N}``: the ranks share the cores that the search has claimed.
+    anew only when other devices or another environment are asked for, or when a rank failed. The space file
+    should have ``measure: {cores: N}``, since the ranks share the cores that the search has claimed.
     """
 
     preload: ClassVar[tuple[str, ...]] = ()
@@ -39,7 +39,7 @@ class GroupObjective(Objective):
         stall: float = STALL_SECONDS,
         environment: Mapping[str, str] = MappingProxyType({}),
     ) -> ProcessGroup:
-        """The group on these devices: the one that is there, where it is the same."""
+        """A group on these devices; the present one, if it was asked for in the same way."""
         asked = (tuple(devices), dict(environment))
         if self._group is None or asked != self._asked:
             if self._group is not None:
@@ -52,7 +52,7 @@ class GroupObjective(Objective):
         return self._group
 
     def network(self, devices: Sequence[Device]) -> Network:
-        """What connects them. Default: the loopback interface, whatever links they ask for."""
+        """The network between the devices; default: the loopback interface, whatever links they ask for."""
         asked = any(device.link is not None for device in devices)
         return Loopback("this objective has no other network" if asked else "")
 

@@ -1,4 +1,4 @@
-"""One rank as the starter of its group sees it: a process, its connection, its limits."""
+"""The starter's side of one rank: its process, its connection, its limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from autotune.measure.workers.channel import BrokenChannel, Splitter, frame
 from autotune.measure.workers.descendants import descendants
 
 _MOST_DESCRIPTORS = 16
-"""That come with one message, at most."""
+"""The most descriptors that come with one message."""
 _DESCRIPTOR = struct.Struct("i")
 _FLAGS = socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
 _DYING_SECONDS = 10.0
@@ -34,19 +34,19 @@ _DYING_SECONDS = 10.0
 
 
 class RankProcess:
-    """A rank's process. Never waits for it, but in :meth:`bury`."""
+    """The process of a rank. Only :meth:`bury` waits for it."""
 
     def __init__(
         self, birth: RankBirth, port: Port, limits: DeviceLimits, environment: Mapping[str, str]
     ) -> None:
-        """``birth`` without its channel, which is made here."""
+        """``birth`` comes without the channel, which is made here."""
         self.number = birth.rank
         self.limits = limits
         self.answer: Done | Raised | None = None
-        """What it has answered to the last call; ``None``: nothing yet."""
+        """Its answer to the last call; ``None``: it has not answered yet."""
         self._joined: Joined | None = None
         self._descriptors: list[int] = []
-        """That it has sent, and nobody has taken yet."""
+        """Descriptors that it has sent, and nobody has taken yet."""
         self._splitter = Splitter()
         self._connection, theirs = socket.socketpair()
         try:
@@ -72,17 +72,17 @@ class RankProcess:
         return self._process.poll()
 
     def send(self, message: object) -> None:
-        """Send a message; one that is dead will be found dead."""
+        """Send a message. If the process is dead, nothing happens here; :attr:`exit_code` shows it."""
         with suppress(OSError):
             self._connection.sendall(frame(message))
 
     def call(self, call: Call) -> None:
-        """Begin a call; :meth:`take` takes its answer."""
+        """Begin a call; :meth:`take` receives its answer."""
         self.answer = None
         self.send(call)
 
     def take(self) -> None:
-        """Take what has come, without waiting; nothing where its end is closed."""
+        """Receive what has come, without waiting; nothing where the connection is closed."""
         room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * _DESCRIPTOR.size)
         try:
             # Not socket.recv_fds, which drops the flags that it is given.
@@ -104,13 +104,13 @@ class RankProcess:
         return self._joined is not None
 
     def hand_over(self) -> Joined:
-        """How it has joined, with the descriptors that it sent: they are the caller's from now on."""
+        """How it has joined, with the descriptors that it sent, which the caller owns from now on."""
         assert self._joined is not None
         descriptors, self._descriptors = tuple(self._descriptors), []
         return replace(self._joined, descriptors=descriptors)
 
     def state(self, board: Board) -> RankState:
-        """What is known of it now."""
+        """Its present state."""
         cap = self.limits.cap
         return RankState(
             self.number,
@@ -140,7 +140,7 @@ class RankProcess:
         self._descriptors.clear()
         deadline = time.monotonic() + 1.0
         while not self.limits.remove() and time.monotonic() < deadline:
-            time.sleep(0.005)  # the kernel takes a moment to let a dead process's group go
+            time.sleep(0.005)  # the kernel takes a moment to free the group of a dead process
 
 
 def _threads(cores: int) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What objectives of several processes can have on this machine: quotas, and links between ranks."""
+"""What this machine can give objectives of several processes: quotas, and links between ranks."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from autotune.provenance.probe import Capability
 from autotune.ready import ready_root
 
 _SECONDS = 30.0
-"""For trying out whether links can be made."""
+"""The time limit for trying whether links can be made."""
 
 _LINKS = "import testbed; print(testbed.unable(), end='')"
 
 
 def group_prospects() -> tuple[Capability, ...]:
-    """Each is tried, and undone."""
+    """Try each of them, and undo it."""
     return _quota(), _links()
 
 

@@ -1,4 +1,4 @@
-"""A rank of a process group: the process that runs an objective's function, and what the function is given.
+"""A rank of a process group: the process that runs a function of an objective, and the argument it is given.
 
 :mod:`autotune.measure.groups.life` starts and ends it.
 """
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from autotune.measure.groups.network import Port
 
 CALLED = "call"
-"""The phase of a rank that has been called and has given no sign of its own yet."""
+"""The phase of a rank that was called and has given no sign of life yet."""
 
 
 @dataclass(frozen=True)
 class RankBirth:
-    """What a rank knows before it has loaded anything."""
+    """What a rank is given when it starts, before it loads anything."""
 
     parent: int
     rank: int
@@ -43,17 +43,17 @@ class RankBirth:
     meeting: str
     cores: tuple[int, ...]
     preload: tuple[str, ...]
-    """Modules to import before the quota counts: a tenth of a core would take a minute for it."""
+    """Modules to import before the quota counts, which would take a minute with a tenth of a core."""
     channel: int = -1
-    """Descriptor: rank and starter. Made with the rank's process."""
+    """Descriptor of the connection to the starter, which is made when the process is."""
 
 
 @dataclass
 class Rank:
-    """What a function that runs in a rank is given, the same object in every call.
+    """The first argument of a function that runs in a rank; the same object in every call.
 
-    ``beat`` is to be called at least every few seconds: a rank without a sign of life for longer than the
-    group's ``stall`` ends the trial. What a function keeps between calls, a connection say, is in ``state``.
+    Call ``beat`` at least every few seconds: a rank without a sign of life for longer than the ``stall`` of
+    the group ends the trial. Keep what is needed in later calls, such as a connection, in ``state``.
     """
 
     rank: int
@@ -61,11 +61,11 @@ class Rank:
     address: str
     """Its own address in the network."""
     interface: str
-    """The interface with that address, for backends that are told one."""
+    """The interface with that address, for backends that need its name."""
     addresses: tuple[str, ...]
-    """Those of all ranks."""
+    """The addresses of all ranks."""
     meeting: Path
-    """An empty folder that all ranks see: for a rendezvous through files, which needs no network."""
+    """A folder that all ranks see, empty at first, for a rendezvous through files, which needs no network."""
     board: Board
     state: dict[str, Any] = field(default_factory=dict)
     """Kept from call to call, as long as the group lives."""
@@ -76,11 +76,11 @@ class Rank:
     _since: float = 0.0
 
     def beat(self, phase: str = "", step: int | None = None, within: float = 0.0) -> None:
-        """Give a sign of life: the rank is now in ``phase`` (empty: in the same one as before), at ``step``.
+        """Give a sign of life: the rank is now in ``phase`` (empty: the same as before), at ``step``.
 
-        ``within``: seconds until the next sign, where the function needs longer than the group's ``stall``.
-        Time in phases whose names begin with ``wait`` or ``communicate`` is not counted as work when the slow
-        ranks are named.
+        ``within``: the most seconds until the next sign, where that takes longer than the ``stall`` of the
+        group. Time in phases whose names begin with ``wait`` or ``communicate`` does not count as work when
+        slow ranks are looked for.
         """
         if step is not None:
             self.step = step
@@ -89,7 +89,7 @@ class Rank:
         self._phase, self._since = phase or self._phase, now
 
     def begin(self) -> None:
-        """A call begins: its phases are counted anew."""
+        """Begin a call: its phases are counted from zero."""
         self._phase, self._since, self.step = CALLED, monotonic(), 0
         self.phases = {}
         self.beat()
@@ -112,7 +112,7 @@ def main(birth: RankBirth) -> None:
         _enter(limits, birth.preload)
         port: Port = _port(packed)
         joined = port.enter()
-        # Who changes what a process may do, a namespace of users say, loses the order to die with its parent.
+        # A process whose privileges change, as in a user namespace, loses the order to die with its parent.
         if not die_with_parent(birth.parent):
             return
         message = frame(Entered(joined))
@@ -136,7 +136,7 @@ def main(birth: RankBirth) -> None:
             streams.restore()
             channel.send(answer)
     except (BrokenChannel, ConnectionError):
-        return  # whoever started it is gone
+        return  # the starter is gone
 
 
 def _enter(limits: DeviceLimits, preload: tuple[str, ...]) -> None:
@@ -147,7 +147,7 @@ def _enter(limits: DeviceLimits, preload: tuple[str, ...]) -> None:
 
 
 def _port(packed: tuple[str, str, bytes]) -> Port:
-    """The port, whose module a rank finds as it finds that of a function."""
+    """The port; its module is found in the same way as that of a function."""
     from autotune.measure.groups.messages import load_module
 
     module, file, port = packed
@@ -161,7 +161,7 @@ def _answer(rank: Rank, call: Call) -> Done | Raised:
     rank.begin()
     try:
         work, arguments = call.find(), pickle.loads(call.arguments)
-        rank.begin()  # anew: a rank that took longer to import what it calls is no slow one
+        rank.begin()  # again: a rank that took longer to import the function does not count as slow
         with forks_end_here():
             result = work(rank, *arguments)
         rank.beat("done")

@@ -137,7 +137,7 @@ def test_a_rank_that_takes_long_to_import_what_it_calls_is_not_slow(tmp_path: Pa
 
 def test_what_a_rank_could_not_find_is_refused(pair: ProcessGroup) -> None:
     for lost in (lambda rank: None, partial(functions.who)):
-        with pytest.raises(TypeError, match="no function of a module"):
+        with pytest.raises(TypeError, match="not a function of a module"):
             pair.run(lost)
     with pytest.raises(TypeError, match="cannot be pickled"):
         pair.run(functions.who, lambda: None)

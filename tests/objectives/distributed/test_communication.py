@@ -228,8 +228,8 @@ def test_the_ready_spaces_begin_with_what_the_backend_does() -> None:
         ({"world": 1, "devices": [{}, {}]}, "devices for 2"),
         ({"link": 3}, "a link is"),
         ({"devices": [{"speed": 2}]}, "unknown fact .speed. in workload.devices"),
-        ({"devices": [{"cpu": -0.5}]}, "cpu of a device is a number above 0"),
-        ({"devices": [{"memory": 0}]}, "memory of a device is a number above 0"),
+        ({"devices": [{"cpu": -0.5}]}, "cpu of a device must be a number above 0"),
+        ({"devices": [{"memory": 0}]}, "memory of a device must be a number above 0"),
     ],
 )
 def test_devices_that_cannot_be_are_refused(workload: dict[str, Any], says: str) -> None:

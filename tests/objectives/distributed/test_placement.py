@@ -155,7 +155,7 @@ def test_a_device_over_its_cap_is_out_of_memory_and_named(tmp_path: Path) -> Non
 def test_a_device_says_what_it_can_have(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="unknown fact"):
         small("placement-pipeline", tmp_path, speed=2)
-    with pytest.raises(Exception, match="cpu of a device is a number above 0"):
+    with pytest.raises(Exception, match="cpu of a device must be a number above 0"):
         small("placement-pipeline", tmp_path, cpu=0)
 
 

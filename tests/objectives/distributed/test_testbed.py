@@ -119,5 +119,5 @@ def test_what_is_left_together_is_short_on_its_link() -> None:
 
 @pytest.mark.parametrize("bad", [(0.0, 0.1), (-1.0, 0.1), (1e9, -0.1), (float("nan"), 0.0)])
 def test_a_link_that_cannot_be_is_refused(bad: tuple[float, float]) -> None:
-    with pytest.raises(ValueError, match="a link has a bandwidth above 0"):
+    with pytest.raises(ValueError, match="a link needs a bandwidth above 0"):
         Link(*bad)
