@@ -109,7 +109,7 @@ def test_what_cannot_be_read_ends_no_other_search(tmp_path: Path) -> None:
     _cache_file(folder / "sizes.json", {"a": [1, 2, 3]})
     done = _searched(folder, out)
     assert done.returncode == 1
-    assert "about.json is no recording" in done.stderr
+    assert "about.json is not a recording" in done.stderr
     assert len(done.stderr.splitlines()) == 2  # the reason once, however many searches it costs
     [line] = read_lines(out)
     assert line["space"] == "sizes"

@@ -1,4 +1,4 @@
-"""What the formats of recordings have in common: their words and units, numbers, and knobs."""
+"""What the two formats of recordings have in common: words for failures, units, numbers and knobs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from autotune.space.configuration import Configuration, Value, freeze
 from autotune.status import Status
 
 NO_TIME = 1e19
-"""A time from here on is what an earlier Kernel Tuner wrote down for a failure (1e20), in any unit."""
+"""Times of this size or more stand for a failure: earlier versions of Kernel Tuner wrote 1e20, in any
+unit."""
 
 MOST_PROBLEMS = 10
-"""How many broken entries are named before the rest is counted."""
+"""How many broken entries are named; the rest are only counted."""
 
 STATUSES: Mapping[str, Status] = {
     # Kernel Tuner's failure classes. Its InvalidConfig is one that the device cannot launch.
@@ -36,7 +37,7 @@ STATUSES: Mapping[str, Status] = {
     "correctness": Status.WRONG,
     "timeout": Status.TIMEOUT,
 }
-"""What the words for a failure in either format mean here; any other word means ``crashed``."""
+"""The status for each word for a failure in either format; any other word means ``crashed``."""
 
 UNITS: Mapping[str, float] = {
     **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
@@ -50,7 +51,7 @@ UNITS: Mapping[str, float] = {
 
 
 class Reader(ABC):
-    """What reading either format has in common: knobs, numbers, and problems named by entry."""
+    """The base of the readers of both formats: knobs, numbers, and problems by entry."""
 
     form: Literal["kernel-tuner", "t4"]
 
@@ -62,14 +63,14 @@ class Reader(ABC):
 
     @abstractmethod
     def read(self, damage: str) -> Recording:
-        """All of the document; ``damage`` says what of the file is missing."""
+        """Read the whole document; ``damage`` says what is wrong with the file."""
 
     def bad(self, label: str, what: str, expected: str = "") -> None:
         """Note a problem with the entry called ``label``."""
         self.problems.append(Problem(f"{self.path}: {label} {what}", expected=expected))
 
     def configuration(self, label: str, given: Mapping[str, object], knobs: Knobs) -> Configuration | None:
-        """That of an entry; ``None`` where it is broken."""
+        """The configuration of an entry; ``None``, with a problem noted, where it is broken."""
         try:
             return knobs.configuration(given)
         except TypeError as error:
@@ -77,7 +78,7 @@ class Reader(ABC):
             return None
 
     def finish(self, knobs: Knobs, entries: Iterable[Entry | None], damage: str) -> Recording:
-        """The recording; raises :class:`InputError` for what was found on the way."""
+        """The recording; raises :class:`InputError` with the problems that were noted."""
         found: dict[tuple[object, ...], Entry] = {}
         replaced = 0
         for entry in filter(None, entries):
@@ -105,7 +106,7 @@ class Knobs:
     """The knobs of a recording with their values, each value in one canonical form.
 
     ``16`` and ``16.0`` are one value, ``1`` and ``True`` are two. Values that were not declared but
-    occur in an entry are added. The declared order stands; numbers that nobody ordered are sorted.
+    occur in an entry are added. The declared order is kept; numbers without a declared order are sorted.
     """
 
     def __init__(self, declared: Mapping[str, Sequence[object]]) -> None:
@@ -144,7 +145,7 @@ def _sorted(values: tuple[Value, ...]) -> tuple[Value, ...]:
 
 
 def judge(time: object) -> tuple[Status, float | None, str]:
-    """``(status, time as given, word for the failure)`` from the place of a time."""
+    """``(status, time in its unit, word for the failure)`` from a recorded time, or the word in its place."""
     number = number_of(time)
     if number is not None and 0.0 <= number < NO_TIME:
         return Status.OK, number, ""
@@ -159,7 +160,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def number_of(value: object) -> float | None:
-    """A finite number, also one that stands there as text; ``None`` where it is none."""
+    """``value`` as a finite number, also if it is written as a text; ``None`` for anything else."""
     if is_number(value):
         return float(value)
     if not isinstance(value, str):
@@ -172,7 +173,7 @@ def number_of(value: object) -> float | None:
 
 
 def usable_readings(values: object, factor: float) -> tuple[float, ...]:
-    """Readings in seconds, those of nested lists too, without those that stand for a failure."""
+    """The readings in a list, nested or not, times ``factor``, without those that stand for a failure."""
     found = (number_of(value) for value in _flattened(values))
     return tuple(value * factor for value in found if value is not None and 0.0 <= value < NO_TIME)
 

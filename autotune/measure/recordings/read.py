@@ -1,10 +1,9 @@
-"""Reads what another tuner has recorded, in whichever of the known formats.
+"""Reads what another tuner has recorded, in one of two formats.
 
-Two are known. A *Kernel Tuner cache file* has one entry a configuration under ``cache``, times
-in milliseconds, and a text such as ``RuntimeFailedConfig`` in the place of a time where it failed. A
-*T4 file*, the exchange format of auto-tuners, has a list of ``results`` that name their units. Either
-may be gzipped, and cut short by a crash: all complete entries count, and :attr:`Recording.damage` says
-that there were more.
+A *Kernel Tuner cache file* has one entry for each configuration under ``cache``, with times in milliseconds,
+or a text such as ``RuntimeFailedConfig`` in the place of a time. A *T4 file*, the exchange format of
+auto-tuners, has a list of ``results`` with their units. Either may be gzipped, and may have been cut short by
+a crash: all complete entries count, and :attr:`Recording.damage` says what is wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from autotune.measure.recordings.t4 import T4Reader
 def read_recording(path: str | Path) -> Recording:
     """Read a Kernel Tuner cache file or a T4 file, gzipped or not, whole or cut short.
 
-    Raises :class:`InputError` saying what the file lacks where it is neither, or holds no complete entry.
+    Raises :class:`InputError`, which says what the file lacks, if it is neither or has no complete entry.
     """
     path = Path(path)
     try:
@@ -46,19 +45,19 @@ def read_recording(path: str | Path) -> Recording:
 
 
 _EXPECTED_OF = {
-    "cache": "'cache' must be an object with an entry a configuration",
+    "cache": "'cache' must be an object with one entry for each configuration",
     "results": "'results' must be a list",
     "autotune_recipes": "it is a file of recipes: autotune recipes import FILE",
     "ConfigurationSpace": "it is a T1 file, a space without measurements: autotune convert FILE",
 }
-"""What is wrong with a file that has such a key and is no recording; another command may take it."""
+"""Hints for a file that has such a key but is not a recording."""
 
 
 def _unknown_form(path: Path, document: Mapping[str, object], damage: str) -> InputError:
     hints = [_EXPECTED_OF.get(name) or nearest(name, ("cache", "results")) for name in document]
     return InputError(
         Problem(
-            f"{path} is no recording that can be read" + (f": {damage}" if damage else ""),
+            f"{path} is not a recording that can be read" + (f": {damage}" if damage else ""),
             expected="a Kernel Tuner cache file (a JSON object with 'tune_params' and 'cache')"
             " or a T4 file (one with 'results')",
             hint=next((hint for hint in hints if hint), ""),

@@ -17,11 +17,11 @@ class Entry:
     """One recorded configuration. All times are in seconds; a failure has no ``time``."""
 
     configuration: Configuration
-    """Without the knobs that do not exist in it, which a T4 file may leave out."""
+    """Its knobs; a T4 file may leave out those that do not exist in it."""
     status: Status
     time: float | None = None
-    """The time that the recording states, usually the mean of the readings; also ``None`` in a T4 file
-    that is about something else."""
+    """The time in the recording, usually the mean of the readings. ``None`` for a failure, and in a T4 file
+    that has other metrics only."""
     readings: tuple[float, ...] = ()
     """The raw readings in the order taken; empty where only their mean was kept."""
     compile_seconds: float = 0.0
@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recorded space: the only configurations that exist, and what came of each."""
+    """A recorded space: the only configurations that exist, and the results of each."""
 
     path: Path
     form: Literal["kernel-tuner", "t4"]
@@ -48,12 +48,12 @@ class Recording:
     units: Mapping[str, str]
     """The unit of each metric in the file: ``time`` (converted to seconds here), and others."""
     entries: tuple[Entry, ...]
-    """In the order recorded; of a configuration that is there twice, the later one."""
+    """In the order recorded; of two entries for a configuration, only the later one."""
     damage: str = ""
     """What is wrong with the file, where it was cut short; empty where it is whole."""
 
     replaced: int = 0
-    """How many entries do not count, since a later one of the same configuration came to another time."""
+    """How many entries were replaced by a later one for the same configuration with another time."""
 
     _firsts: dict[tuple[str, ...], dict[tuple[object, ...], Entry]] = field(
         default_factory=dict, init=False, compare=False, repr=False
@@ -71,8 +71,9 @@ class Recording:
     def find(self, configuration: Mapping[str, Value]) -> Entry | None:
         """The entry of a configuration; ``None`` where it was not recorded.
 
-        Knobs with a single value may be left out, and ``16.0`` finds what was recorded for ``16``. Another
-        knob that is left out does not exist: the first of what was recorded with any value of it is found.
+        Knobs with a single value may be left out, and ``16.0`` finds what was recorded for ``16``. Any other
+        knob that is left out counts as inactive: the first entry is found, whatever value it has for that
+        knob.
         """
         found = self._by_key.get(self._key(configuration))
         if found is None and not configuration.keys() >= self.knobs.keys():
@@ -90,5 +91,5 @@ class Recording:
 
 
 def key_of(values: Iterable[object]) -> tuple[object, ...]:
-    """What makes the values of two configurations the same: 16 is 16.0, 1 is not True."""
+    """A key that is equal for the same values: 16 is 16.0, but 1 is not True."""
     return tuple((isinstance(value, bool), value) for value in values)

@@ -1,7 +1,7 @@
-"""Replays a recorded space: readings and durations of another day in the place of measurements.
+"""Replays a recorded space: recorded readings and durations take the place of measurements.
 
-Nothing is run and nothing sleeps. Every outcome carries the fact ``replayed``, so that it cannot be
-taken for a measurement of this machine.
+Nothing is run and nothing sleeps. Every outcome has the fact ``replayed``, so that it cannot be taken for a
+measurement on this machine.
 """
 
 from __future__ import annotations
@@ -64,10 +64,9 @@ _PHASE_OF_FAILURE = {Status.INFEASIBLE: "prepare", Status.WRONG: "check"}
 class ReplayedObjective(Objective):
     """Serves a recording.
 
-    :meth:`outcome` gives all that is known of a configuration at once, its recorded durations
-    included; it is what an executor of replays calls. As an ordinary objective it serves one recorded
-    reading after another and, like any tape, begins anew after the last: more readings than were
-    recorded tell nothing new.
+    :meth:`outcome`, which the executor of replays calls, gives everything that is known of a configuration at
+    once, with its recorded durations. As an ordinary objective it gives one recorded reading after another
+    and starts over after the last, so more readings than were recorded say nothing new.
 
     ``metrics`` are those of the space file. The one named ``time`` is served from the raw readings, in
     its declared unit (seconds where it has none); any other from the single number that was recorded.
@@ -128,8 +127,8 @@ class ReplayedObjective(Objective):
     def recorded_readings(self, configuration: Mapping[str, Value]) -> int:
         """How many readings of the first goal there are before :meth:`measure` repeats itself.
 
-        An interval from more than these is too narrow: repeated readings are no new evidence. Of any other
-        metric than ``time`` there is one, however often the time was read.
+        An interval from more readings than these would be too narrow, since repeated ones are no new
+        evidence. For any metric but ``time`` there is one, however often the time was read.
         """
         entry = self.recording.find(configuration)
         if entry is None or entry.status.failed:
@@ -141,7 +140,7 @@ class ReplayedObjective(Objective):
 
     @property
     def is_warm(self) -> bool:
-        """Yes: a warm-up would use up a recorded reading, and each is to count before any comes again."""
+        """True: a warm-up would use up a recorded reading, but each has to count before any is repeated."""
         return True
 
     warms_up = is_warm
@@ -193,20 +192,20 @@ class Tape:
 
 @dataclass(frozen=True)
 class ReadReplay(ReplayObjective):
-    """One whose file has been read, so that whoever serves it need not read it again."""
+    """A replay whose file has been read, so that it need not be read again."""
 
     recording: Recording = field(kw_only=True, compare=False, repr=False)
     stamp: tuple[int, int] = field(kw_only=True, compare=False, repr=False)
-    """Of the file when it was read: see :func:`_stamp`."""
+    """The :func:`_stamp` of the file when it was read."""
 
 
 def read_once(spec: StudySpec) -> ReadReplay:
-    """What a study replays, read; as it was read already, unless the file has changed since.
+    """The recording that a study replays; read only if it was not yet, or the file has changed since.
 
     Raises :class:`InputError` where its file cannot be read.
     """
     objective, file = spec.objective, _recorded_file(spec)
-    assert isinstance(objective, ReplayObjective)  # what has no recorded file was refused
+    assert isinstance(objective, ReplayObjective)  # _recorded_file refuses any other
     stamp = _stamp(file)
     if isinstance(objective, ReadReplay) and objective.stamp == stamp:
         return objective
@@ -214,7 +213,7 @@ def read_once(spec: StudySpec) -> ReadReplay:
 
 
 def _stamp(file: Path) -> tuple[int, int]:
-    """What is another as soon as somebody writes to ``file``: its time and its size."""
+    """The time and size of ``file``, which change when somebody writes to it."""
     found = file.stat()
     return found.st_mtime_ns, found.st_size
 
@@ -244,7 +243,7 @@ def limit_to_recording(spec: StudySpec) -> StudySpec:
 
 
 def _rows(space: Space, recording: Recording) -> Iterator[Configuration]:
-    """The recorded configurations that lie in ``space``, in its own form of their values."""
+    """The recorded configurations that ``space`` allows, with values in its canonical form."""
     conditional = any(knob.when is not None for knob in space.knobs)
     forms: dict[tuple[str, bool, Value], Value | None] = {}
     for entry in recording.entries:
@@ -261,7 +260,7 @@ def _rows(space: Space, recording: Recording) -> Iterator[Configuration]:
             values[knob.name] = form
         else:
             active = space.active(values) if conditional else [knob.name for knob in space.knobs]
-            if not values.keys() >= set(active):  # one that exists here did not where it was recorded
+            if not values.keys() >= set(active):  # a knob that is active here was not recorded
                 continue
             configuration = Configuration({name: values[name] for name in active})
             if space.allows(configuration):
@@ -281,7 +280,7 @@ def _knob_problems(spec: StudySpec, recording: Recording) -> list[Problem]:
             problems.append(
                 Problem(
                     f"the space lacks the knob {name!r}, which has {len(values)} values in {recording.path}",
-                    hint="give it, if only with the one value that is wanted",
+                    hint="add it, if only with the one value that is wanted",
                 )
             )
     return problems

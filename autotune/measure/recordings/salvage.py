@@ -1,7 +1,7 @@
-"""Reads as much as there is of a JSON file that a crash cut short, gzipped or not.
+"""Reads as much as possible of a JSON file that a crash cut short, gzipped or not.
 
-A tuner that appends one entry after another leaves, when it dies, a file without its closing braces,
-with a trailing comma, or with half an entry at the end. All complete entries before that are good.
+A tuner that appends one entry after another and dies leaves a file without its closing braces, with a
+trailing comma, or with half an entry at the end. All complete entries before that are good.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from dataclasses import dataclass, field
 GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 16 + zlib.MAX_WBITS
 _CHUNK = 1 << 14
-"""Bytes inflated at once: what a damaged stream gave before the damage is lost by less than this."""
+"""How many bytes are inflated at once: less than this is lost before a damaged place in a stream."""
 
 _GAP = re.compile(r"[\s,]*")
 _COLON = re.compile(r"\s*:\s*")
 
 
 class Members(dict[str, object]):
-    """An object in which a key stands more than once; asked for that key, it gives the last, as is usual."""
+    """An object with a repeated key. As a dictionary it has the last value of each key, as is usual."""
 
     def __init__(self, pairs: list[tuple[str, object]]) -> None:
         super().__init__(pairs)
         self.pairs = pairs
-        """All of them, in the order in which they stand."""
+        """All keys and values in the order of the file."""
 
 
 def members(found: Mapping[str, object]) -> Iterable[tuple[str, object]]:
-    """All that stands in an object of a file, with each that repeats a key."""
+    """The keys and values of an object in a file, repeated keys included."""
     return found.pairs if isinstance(found, Members) else found.items()
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """What the parser found between two braces."""
+    """An object from the keys and values that the parser found."""
     found = dict(pairs)
     return found if len(found) == len(pairs) else Members(pairs)
 
@@ -55,8 +55,8 @@ class Salvaged:
 def salvage(data: bytes, series: frozenset[str] = frozenset()) -> Salvaged:
     """Read a JSON object, whole or cut short at any byte.
 
-    ``series`` names the top-level keys whose value is an object or array of many entries, of which
-    the complete ones count even where the last one is cut. Elsewhere an incomplete value is left out.
+    ``series`` names the top-level keys whose value is an object or array of many entries: of these the
+    complete ones count even if the last one is cut. Any other incomplete value is left out.
     """
     whole = True
     if data.startswith(GZIP_MAGIC):
@@ -71,7 +71,7 @@ def salvage(data: bytes, series: frozenset[str] = frozenset()) -> Salvaged:
 
 
 def inflate(data: bytes) -> tuple[bytes, bool]:
-    """What a gzip stream holds, and whether it was whole; a cut or damaged one gives its beginning."""
+    """The content of a gzip stream, and whether it was whole; only the beginning of a damaged one."""
     parts: list[bytes] = []
     while data.startswith(GZIP_MAGIC):
         stream = zlib.decompressobj(_GZIP)
@@ -95,7 +95,7 @@ def _salvage_text(text: str, series: frozenset[str]) -> Salvaged:
     try:
         reader.members_into(pairs, series)
         rest = text[reader.place :].strip()
-        damage = f"it goes on after its end in line {reader.line}" if rest else "it has commas too many"
+        damage = f"there is more after its end in line {reader.line}" if rest else "it has too many commas"
     except (ValueError, RecursionError):
         damage = f"it breaks off or cannot be read in line {reader.line}"
         damage = damage if "{" in text[: reader.place] else "no JSON object"
@@ -114,7 +114,7 @@ class _Reader:
         return self.text.count("\n", 0, self.place) + 1
 
     def members_into(self, found: list[tuple[str, object]], series: frozenset[str]) -> None:
-        """Read what an object has into ``found``; raises ``ValueError`` where the text breaks off or errs."""
+        """Read an object into ``found``; raises ``ValueError`` where the text breaks off or is not JSON."""
         self._expect("{")
         while not self._ends("}"):
             key = self._value()
@@ -139,7 +139,7 @@ class _Reader:
                 found.append((key, self._value()))
 
     def array_into(self, found: list[object]) -> None:
-        """Read an array into ``found``; raises ``ValueError`` where the text breaks off or errs."""
+        """Read an array into ``found``; raises ``ValueError`` where the text breaks off or is not JSON."""
         self._expect("[")
         while not self._ends("]"):
             found.append(self._value())

@@ -23,9 +23,9 @@ from autotune.measure.recordings.recording import Entry, Recording
 from autotune.status import Status
 
 _FINISHED = frozenset(str(status) for status in Status if status.finished)
-"""What a trial of autotune's own can have come to."""
+"""The statuses of finished trials of autotune itself."""
 OTHER_UNIT = 100.0
-"""Times that are further apart than this factor are not of one thing in one unit: the units go in 1000s."""
+"""Times that differ by more than this factor must be in different units, which differ by a factor of 1000."""
 
 
 class T4Reader(Reader):
@@ -84,10 +84,10 @@ class T4Reader(Reader):
         )
 
     def _compare(self, label: str, status: Status, time: float | None, readings: Sequence[float]) -> None:
-        """Runtimes in another unit than is said would be replayed as if they were what took that long."""
+        """Note a problem where runtimes are not in the stated unit: they would be replayed as wrong times."""
         if status is not Status.OK or not time or not readings:
             return
-        least, most = min(readings), max(readings)  # one that was disturbed says nothing of the unit
+        least, most = min(readings), max(readings)  # all must be far off: a single one may be disturbed
         if least > time * OTHER_UNIT or 0.0 < most < time / OTHER_UNIT:
             there = f"{least:.4g}" if least == most else f"{least:.4g} to {most:.4g}"
             found = f"has a time of {time:.4g} s and runtimes of {there} s, so that the unit of one is wrong"
@@ -96,7 +96,7 @@ class T4Reader(Reader):
     def _measurements(
         self, label: str, result: Mapping[str, Any], readings: Sequence[float]
     ) -> tuple[dict[str, float], object]:
-        """The other metrics, and the time: in seconds, as stated or the readings' mean, or a failure."""
+        """The other metrics, and the time: seconds as stated, else the mean of the readings, or a failure."""
         time: object = math.fsum(readings) / len(readings) if readings else None
         others: dict[str, float] = {}
         listed = result.get("measurements")

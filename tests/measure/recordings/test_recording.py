@@ -251,8 +251,8 @@ def test_errors_say_what_is_lacking(tmp_path: Path) -> None:
             read(tmp_path, content)
         return str(caught.value)
 
-    assert "no recording" in message(b"") and "'cache'" in message(b"")
-    assert "no recording" in message([1, 2])
+    assert "not a recording" in message(b"") and "'cache'" in message(b"")
+    assert "not a recording" in message([1, 2])
     assert "can be read: no JSON object" in message(b"tile,time\n8,1.0\n")
     assert "breaks off" in message(layouts()[0][:80])
     assert "no complete configuration" in message(cache({}))
