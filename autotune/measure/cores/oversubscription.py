@@ -1,10 +1,10 @@
-"""Whether what is measured has more threads that could run than it has cores to run them on.
+"""Whether what is measured has more threads that are ready to run than cores to run them on.
 
 A measurement is pinned to as many cores as its space file says, one by default. A program that starts more
-threads than that gains nothing by them there, and the search would call them useless. Nothing that the
-program prints shows it. So the session looks at the measuring worker, from a core of its own, while it is
-at a trial: what counts is how many of its threads, and of those of its descendants, are ready to run at
-once. A thread that waits for a file or for another one needs no core.
+threads than that gains nothing from them, and the search would call them useless. The output of the program
+does not show it. So the session looks at the measuring worker during a trial, from another core, and counts
+how many of its threads and of those of its descendants are ready to run at once. A thread that waits for a
+file or for another thread needs no core.
 """
 
 from __future__ import annotations
@@ -19,29 +19,31 @@ from statistics import median_low
 from autotune.measure.outcome import READY_THREADS
 
 FIRST_SECONDS = 0.004
-"""After the start. Before that a thread that makes another one and then waits for it may still be ready."""
+"""From the start to the first look. Earlier, a thread that starts another and waits for it may still be
+ready."""
 
 LONGER = 1.5
-"""By how much each wait is longer than the one before, so that short trials are seen as well, up to ..."""
+"""The factor from each wait between looks to the next: so short trials are seen, and long ones mostly
+later."""
 
 LONGEST_SECONDS = 0.05
-"""... so long: what a trial does most of the time counts, and it begins with loading and checking."""
+"""The longest wait between looks. Later looks matter more, since a trial begins with loading and checking."""
 
 MOST_LOOKS = 100
-"""The last one is five seconds after the start. Each takes some tens of microseconds of a core."""
+"""The last look is five seconds after the start. Each takes some tens of microseconds of a core."""
 
 FEWEST_LOOKS = 5
-"""A trial that ended sooner, in its first 50 ms, is not judged."""
+"""A trial that ended before so many looks, in its first 50 ms, is not judged."""
 
 MOST_TASKS = 1000
-"""At most so many threads are looked at: hardly any machine has more cores."""
+"""The most threads that are looked at: hardly any machine has more cores."""
 
 
 class ReadyThreads:
     """Counts the ready threads of a worker that is pinned to ``cores``, when :meth:`look` is called.
 
-    ``below``: how many generations do not count, beginning with the process that is looked at. A worker that
-    runs programs only reads what they print, which may keep it busy.
+    ``below``: how many generations of processes do not count, beginning with the worker. One that runs
+    programs may be busy reading what they print.
     """
 
     def __init__(self, cores: Sequence[int], below: int = 0) -> None:
@@ -64,7 +66,7 @@ class ReadyThreads:
 
     @property
     def facts(self) -> dict[str, object]:
-        """For the trial: how many threads were usually ready, where that is more than there are cores."""
+        """Facts of the trial: how many threads were usually ready, where that is more than the cores."""
         usual = median_low(self._counts) if len(self._counts) >= FEWEST_LOOKS else 0
         return {READY_THREADS: usual} if usual > len(self._cores) else {}
 

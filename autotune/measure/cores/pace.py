@@ -15,7 +15,8 @@ import numpy as np
 from autotune.measure.clocks import perf_counter
 
 EVERY_SECONDS = 0.01
-"""A younger sample counts as one of now: so a sample costs readings of any length at most some per cent."""
+"""A sample that is younger than this is used again, so that sampling costs at most a few per cent of the
+time."""
 
 _STEPS = 2500
 _SIDE = 64

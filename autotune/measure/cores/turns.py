@@ -1,13 +1,13 @@
 """Several searches on one machine: each measures on cores of its own or, where none are left, in turns.
 
-A measurement beside another on the same core says nothing, so there is one at a time a core (and one a
-GPU: :mod:`autotune.measure.gpu.claims`). A search
-*claims* the physical cores that it measures on for as long as it runs, and others choose among the
-rest. One that finds too few shares cores with others, and every measurement waits for its *turn*.
+Two measurements on the same core at once mean nothing, so there is only one at a time on each core (and on
+each GPU: :mod:`autotune.measure.gpu.claims`). A search *claims* the physical cores that it measures on for as
+long as it runs, and other searches choose among the rest. A search that finds too few free cores shares those
+of others, and then each measurement waits for its *turn*.
 
-Both are locks on files (``flock``), which the kernel lets go of with the process, however it ends. They say
-nothing about machines that are cut up otherwise: containers count as apart unless they are given one
-``AUTOTUNE_LOCKS`` in common.
+Claims and turns are locks on files (``flock``), which the kernel frees when the process ends, however it
+ends. Containers on one machine do not see each other's locks unless they have the same folder
+``AUTOTUNE_LOCKS``.
 """
 
 from __future__ import annotations
@@ -25,23 +25,24 @@ from pathlib import Path
 from autotune.measure.cores.pinning import Cores, allowed_here, choose_cores, siblings_here
 
 VARIABLE = "AUTOTUNE_LOCKS"
-"""The folder of the locks; all searches on a machine are to have the same."""
+"""The variable with the folder of the locks, which must be the same for all searches on a machine."""
 
 _USUAL = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
-"""The same for all users. The first two are gone after a reboot."""
+"""Folders that all users share. The first two are emptied by a reboot."""
 
 LOOK_AGAIN_SECONDS = 0.01
-"""How often one who waits for a turn looks whether it has come."""
+"""The time between two looks whether the turn has come."""
 
 SLICE_SECONDS = 1.0
-"""How long a turn may be kept for readings that follow each other. If each queued anew behind trials of
-seconds, a finale whose readings take microseconds would last minutes."""
+"""How long a turn may be kept for readings that follow each other. If each of them queued again behind trials
+that take seconds, a finale whose readings take microseconds would take minutes."""
 
 
 def locks_folder() -> Path:
-    """Where the locks are: as the variable says, else the first of the usual places that all users share.
+    """Where the locks are: the folder in the variable, else the first usual one that all users can write to.
 
-    Root passes over a folder that only root can write to, since all other users lock somewhere else.
+    That holds for root as well: it does not use a folder that only root can write to, where other users have
+    no locks.
     """
     if given := os.environ.get(VARIABLE, "").strip():
         return Path(given)
@@ -64,13 +65,14 @@ def _is_shared(place: Path) -> bool:
 
 
 class FileLock:
-    """A lock on a file that is made where it is missing, and stays. Where that cannot be, all may pass."""
+    """A lock on a file, which is made where it is missing and never removed. Where there can be no such file,
+    the lock is always free."""
 
     def __init__(self, path: Path) -> None:
         self._file = _open(path)
 
     def take(self, *, wait: bool = False) -> bool:
-        """Whether it is now ours."""
+        """Take the lock; returns whether it is ours now. With ``wait`` it waits for it."""
         if self._file is None:
             return True
         try:
@@ -96,8 +98,9 @@ class FileLock:
 class Turn:
     """One measurement at a time on some cores, and on a GPU, in the order in which the searches came.
 
-    Whoever is next in line holds the gate, so that a search that has just measured finds it shut and queues
-    behind. All take the locks in the same order, so that no two wait for each other.
+    For each core (and GPU) there are two locks: the one who measures holds the turn, and the next in line
+    holds the gate, so that a search which has just measured queues behind it. All take the locks in the same
+    order, so that no two wait for each other.
     """
 
     def __init__(self, folder: Path, physical: Sequence[int], gpu: str = "") -> None:
@@ -110,10 +113,10 @@ class Turn:
         """Whether it is our turn."""
         self._keeps = False
         self._since = 0.0
-        """When the one that is kept began."""
+        """When the turn that is being kept began."""
 
     def begin(self) -> bool:
-        """Whether it is our turn; if not, we have queued for it, and this is to be asked again."""
+        """Whether it is our turn; if not, we are queued for it now, and this is to be called again."""
         order = [*self._gates, *self._turns]
         while self._had < len(order):
             if not order[self._had].take():
@@ -171,7 +174,7 @@ class Place:
 
     @property
     def remark(self) -> str:
-        """What the user should know of it; empty where the cores are its own."""
+        """What to tell the user about shared cores; empty where the cores are its own."""
         if not self.cores.shared:
             return ""
         which = ", ".join(map(str, self.cores.measuring))
@@ -189,7 +192,7 @@ class Place:
 def find_place(wanted: int, folder: Path | None = None, gpu: str = "") -> Place:
     """Claim ``wanted`` cores to measure on; where others leave too few, share theirs. 0: not pinned.
 
-    Its turn is one on these cores and, where one is named, on a GPU.
+    The turn of the place is for these cores and, where one is named, for a GPU.
     """
     folder = folder or locks_folder()
     allowed = allowed_here()
@@ -214,9 +217,9 @@ def find_place(wanted: int, folder: Path | None = None, gpu: str = "") -> Place:
 
 
 def _open(path: Path) -> int | None:
-    """Read only, which a lock does not mind: the file may be another user's. Nothing is read from it.
+    """Open it for reading only, which is enough for a lock: the file may belong to another user.
 
-    No link is followed, and a pipe that somebody has put there is not waited for.
+    No link is followed, and opening never waits for a pipe that somebody put there.
     """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     for more in (0, os.O_CREAT | os.O_EXCL, 0):

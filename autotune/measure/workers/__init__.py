@@ -1,1 +1,1 @@
-"""Processes that run an objective's code, can be killed at any moment, and are heard until then."""
+"""Processes that run an objective's code: they can be killed at any moment without losing their readings."""

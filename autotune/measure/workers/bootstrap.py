@@ -1,4 +1,4 @@
-"""How a Python process of ours is started, with all that it knows before it has loaded anything."""
+"""How a Python process of ours is started, and given what it must know before it loads anything."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 
 def python_command(birth: Any) -> list[str]:
-    """The command of a process that calls ``main(birth)`` of the module where the data class ``birth`` is.
+    """The command of a process that calls ``main(birth)`` of the module that defines ``type(birth)``.
 
-    Its import path is ours. An environment variable would reach the programs that it starts as well.
+    It has our import path, though not in an environment variable, which the programs that it starts would
+    inherit.
     """
     module, kind = type(birth).__module__, type(birth).__name__
     path = [entry or os.getcwd() for entry in sys.path]  # noqa: PTH109

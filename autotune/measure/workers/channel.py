@@ -1,8 +1,8 @@
 """Messages between a session and its workers: pickles with their length in front, over a socket.
 
 The session never runs an objective's code, so it does not unpickle an objective's classes either:
-:func:`loads_plain` knows our own data classes and nothing else. What a worker has prepared passes
-through the session as bytes that it does not look into.
+:func:`loads_plain` accepts our own data classes and nothing else. What a worker has prepared passes
+through the session as bytes that are not unpickled there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 _LENGTH = struct.Struct("!Q")
 _BLOCK = 1 << 20
 _LARGEST = 1 << 40
-"""Bytes: who announces a longer message sends none of ours."""
+"""The most bytes of a message; a larger length means that the stream is not one of messages."""
 
 _PLAIN = frozenset(
     {
@@ -32,7 +32,7 @@ _PLAIN = frozenset(
         "autotune.measure.workers.messages",
     }
 )
-"""Where our own data classes are defined that messages are made of."""
+"""The modules that define the data classes of messages."""
 
 
 class BrokenChannel(Exception):  # noqa: N818 - named for what has happened
@@ -59,7 +59,7 @@ class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if module in _PLAIN:
             found = super().find_class(module, name)
-            # What one of our modules has only imported is not ours.
+            # A class that one of our modules has only imported is not accepted.
             if isinstance(found, type) and found.__module__ == module:
                 return found
         raise pickle.UnpicklingError(f"{module}.{name} has no place in a message")
@@ -151,8 +151,8 @@ class Channel:
 class BlockingChannel:
     """The worker's end: waits for the next message, which may hold an objective's own classes.
 
-    An objective may close every descriptor and open files of its own in their place. The socket is
-    known by its inode, so that no message is ever written into such a file.
+    An objective may close every descriptor, and files that it then opens get the same numbers. So the inode
+    of the socket is compared before each use, and no message is ever written into such a file.
     """
 
     def __init__(self, descriptor: int) -> None:

@@ -17,8 +17,8 @@ Buried = Callable[[int, int, int], None]
 def kill_descendants(buried: Buried) -> None:
     """Kill and reap until there is no descendant left.
 
-    They are stopped first, so that none starts another unseen. The caller is a child subreaper: who
-    loses a parent becomes its child, so that 'no child left' means 'no descendant left'.
+    They are stopped first, so that none starts another one unseen. The caller is a child subreaper: a process
+    that loses its parent becomes its child, so 'no child left' means 'no descendant left'.
     """
     me = os.getpid()
     while True:
@@ -29,7 +29,7 @@ def kill_descendants(buried: Buried) -> None:
 
 
 def reap(buried: Buried, *, wait: bool = False) -> bool:
-    """Reap the dead children; ``wait``: for one death at least. Whether there are children left."""
+    """Reap dead children, with ``wait`` at least one. Returns whether there are children left."""
     options = 0 if wait else os.WNOHANG
     while True:
         try:

@@ -31,4 +31,4 @@ class Output:
 
     text: str
     order: int
-    """The number of the order that it answers: one that comes too late answers none that is waited for."""
+    """The number of the order that it answers, so that an answer that comes too late is recognised."""

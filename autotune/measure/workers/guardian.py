@@ -72,7 +72,7 @@ class Guardian:
     # -- watching ------------------------------------------------------------------------------
 
     def _watch(self, tail: Tail) -> None:
-        """Until the worker has died, or is to be killed."""
+        """Serve the session until the worker has died or has to be killed."""
         poll = select.poll()
         for descriptor in (self._control.fileno(), self._wake, tail.descriptor):
             poll.register(descriptor, select.POLLIN)
@@ -88,10 +88,10 @@ class Guardian:
                 return
 
     def _obey(self, tail: Tail) -> bool:
-        """Follow the session's orders; ``False`` where the worker is to be killed now."""
+        """Follow the session's orders; returns ``False`` if the worker has to be killed now."""
         try:
             orders = self._control.recv(64)
-        except ConnectionError:  # the session has died, with words of ours that it had not heard
+        except ConnectionError:  # the session has died before it read our last message
             orders = b""
         if not orders or KILL in orders:
             self._reap()

@@ -1,4 +1,4 @@
-"""A guardian as its session sees it: started with a worker below it, given orders, heard and buried."""
+"""The session's side of a guardian: starts it and the worker below it, gives it orders, hears its answers."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _Kind = TypeVar("_Kind", Ended, Output)
 
 
 class GuardianLink:
-    """Holds what a session has of the two processes, from their birth until :meth:`close`."""
+    """The session's connections to a guardian and its worker, from their start until :meth:`close`."""
 
     def __init__(self, setup: Setup, environment: Mapping[str, str], guardian_cores: tuple[int, ...]) -> None:
         """Raises :class:`AutotuneError` where they cannot be started; then nothing is left open."""
         self._cap = setup.cap
         self._said: list[Ended | Output] = []
         self._asked = 0
-        """How often it was asked for what was printed."""
+        """How often it was asked for the output of the worker."""
         with ExitStack() as ours, ExitStack() as given:
             try:
                 self._errors = os.memfd_create("autotune-guardian", os.MFD_CLOEXEC)
@@ -76,20 +76,20 @@ class GuardianLink:
                 raise AutotuneError(f"no worker process could be started: {error}") from error
             self._control = Channel(control)
             self.channel = Channel(channel)
-            """To the worker."""
-            self._open = ours.pop_all()  # they live: all is closed when they have ended
+            """The channel to the worker."""
+            self._open = ours.pop_all()  # both processes run: close all of this once they have ended
 
     @property
     def pid(self) -> int:
-        """Of the guardian, whose descendant all else is."""
+        """The process id of the guardian, of which all others are descendants."""
         return self._process.pid
 
     def fileno(self) -> int:
-        """Readable where the guardian has something to say."""
+        """A descriptor that is readable when the guardian has sent something."""
         return self._control.fileno()
 
     def hear(self) -> bool:
-        """Take what it has said; whether the worker has ended. :class:`BrokenChannel` where it is gone."""
+        """Receive what it sent; whether the worker has ended. :class:`BrokenChannel` if it is gone."""
         self._said += self._control.receive()
         return any(isinstance(message, Ended) for message in self._said)
 
@@ -101,13 +101,14 @@ class GuardianLink:
         while (printed := self._order(order, Output, deadline)) is not None:
             if printed.order == self._asked:
                 return printed.text
-            order = b""  # that came too late, and is of a trial that has ended
+            order = b""  # a late answer, about a trial that has ended: wait on
         return ""
 
     def end(self, order: bytes) -> Ended | None:
         """Order it to end the worker, and wait until all are dead; ``None`` where the guardian is dead.
 
-        Then what can be reached from here is killed: its process group, and the group of its cap.
+        In that case its process group, and the processes in the control group of the cap, are killed from
+        here.
         """
         ended = self._order(order, Ended, time.monotonic() + _KILL_SECONDS)
         if ended is None:
@@ -119,24 +120,24 @@ class GuardianLink:
         return ended
 
     def noted(self, now: float) -> Noted:
-        """What the worker has written down of its last request, until ``now`` (monotonic)."""
+        """What the worker has noted about its last request, up to ``now`` (monotonic)."""
         return self._notes.read(now)
 
     def waited(self) -> float:
-        """For how many seconds of its request the worker has waited for another search."""
+        """How many seconds the worker has waited for another search during its request."""
         return self._notes.waited(time.monotonic())
 
     def own_errors(self) -> str:
-        """What the guardian has printed itself, before it was one or as it died."""
+        """What the guardian itself has printed, while it started or as it died."""
         os.lseek(self._errors, 0, os.SEEK_SET)
         return tail_text(os.read(self._errors, 1 << 20))
 
     def close(self) -> None:
-        """After the end: close what was held open for them."""
+        """Close all descriptors, once both processes have ended."""
         self._open.close()
 
     def _order(self, order: bytes, kind: type[_Kind], deadline: float) -> _Kind | None:
-        """Give an order and wait for what the guardian says; ``None`` where it is gone."""
+        """Give an order and wait for the answer of this ``kind``; ``None`` where the guardian is gone."""
         self._control.send_raw(order)
         poll = select.poll()
         poll.register(self._control.fileno(), select.POLLIN)
@@ -157,7 +158,7 @@ class GuardianLink:
 
 
 def _pair(ours: ExitStack, given: ExitStack) -> tuple[socket.socket, socket.socket]:
-    """Our end of a connection, and the one that is given away."""
+    """Our end of a connection, and the end that a child gets."""
     own, other = socket.socketpair()
     ours.callback(own.close)
     given.callback(other.close)

@@ -55,7 +55,7 @@ class GroupCap:
         return 0
 
     def kill_members(self) -> None:
-        """Kill whatever is in the group. For when the guardian, who knows better, is dead."""
+        """Kill all processes in the group. For use where the guardian, which does this better, is dead."""
         _kill_members(self.folder)
 
     def remove(self) -> bool:
@@ -65,7 +65,7 @@ class GroupCap:
 
 @dataclass(frozen=True)
 class ProcessCap:
-    """A limit on what each process may ask for: what is left where no control group can be made."""
+    """A limit on what each process may ask for, used where no control group can be made."""
 
     bytes: int
 
@@ -89,7 +89,7 @@ def make_cap(size: int, name: str) -> MemoryCap:
     """A cap of ``size`` bytes: by a control group of its own where this process may make one."""
     for parent, version in parents("memory"):
         try:
-            # A name that nobody has: this process may have several workers that go by ``name``.
+            # A new name: this process may have several workers called ``name``.
             folder = Path(tempfile.mkdtemp(prefix=owned_name(f"{name}-"), dir=parent))
         except OSError:
             continue  # read-only, not ours, or not there
@@ -103,7 +103,7 @@ def make_cap(size: int, name: str) -> MemoryCap:
 
 
 def sweep_groups(controller: str = "memory") -> None:
-    """Kill what is left in the groups that dead owners made for that controller, and remove the groups."""
+    """Kill the processes in groups of this controller that dead owners left, and remove these groups."""
     for parent, _ in parents(controller):
         with suppress(OSError):
             for folder in list(parent.glob(f"{PREFIX}*")):
@@ -113,7 +113,7 @@ def sweep_groups(controller: str = "memory") -> None:
 
 
 def parents(controller: str) -> Iterator[tuple[Path, int]]:
-    """``(folder, version)`` of the groups in which one with that controller may be made, the best first."""
+    """``(folder, version)`` of groups below which one with this controller can be made, the best first."""
     group = find_group(System(), controller)
     if group is None:
         return
@@ -152,7 +152,7 @@ def _kill_members(folder: Path) -> None:
 
 
 def remove_group(folder: Path) -> bool:
-    """Remove a group and those of ours in it; ``False`` while a process of it is still dying."""
+    """Remove a group, and groups of ours inside it; ``False`` while a process of it is still dying."""
     for inner in folder.glob(f"{PREFIX}*"):
         remove_group(inner)
     try:

@@ -23,22 +23,22 @@ class Setup:
     metrics: tuple[MetricSpec, ...]
     settings: MeasureSettings
     knobs: tuple[str, ...] = ()
-    """Names of all knobs, to hold the parameters of a function against; empty: not known."""
+    """Names of all knobs, which the parameters of a function have to fit; empty: not known."""
     cores: tuple[int, ...] = ()
     """Hardware threads to be pinned to; empty: not pinned."""
     cap: MemoryCap | None = None
     repeats: bool = True
-    """Whether it takes readings until they are enough, and so loads what judges them before its first trial.
-    Workers that prepare do not, nor do those of a re-measurement."""
+    """Whether it repeats readings until they are enough, and so loads the rules for that before its first
+    trial. Workers that prepare do not, nor do those of a re-measurement."""
     hash_seed: int = 0
-    """Seed of Python's hashes of texts, unless the user has set one. It decides in which order sets are gone
-    through and what their look-ups cost: workers that are compared have the same."""
+    """Seed of Python's hashes of texts, unless the user has set one. The order of sets and the time of their
+    look-ups depend on it, so workers whose readings are compared have the same seed."""
     stands_by: bool = False
     """Whether :meth:`autotune.measure.objective.Objective.stand_by` is called before its first request."""
     curve: Curve | None = None
-    """How a reading is followed that is a whole run of its own; ``None``: it is none."""
+    """How the run of a trial is followed, under early stopping; ``None``: a reading is no such run."""
     share: Share = field(default_factory=Share)
-    """Of the time, for the readings of one trial; see :attr:`~autotune.space.spec.Budget.share`."""
+    """The time for the readings of one trial; see :attr:`~autotune.space.spec.Budget.share`."""
 
 
 # -- requests ----------------------------------------------------------------------------------
@@ -74,20 +74,20 @@ class Measure:
     curve: Curve | None = None
     """How its one run is followed; ``None``: it is read until it is known well enough."""
     checked: tuple[Reading, ...] | None = None
-    """What a :class:`Check` has read; ``None``: it is to be checked now."""
+    """What a :class:`Check` has read before; ``None``: it still has to be checked."""
     paid: float = 0.0
-    """Seconds that it has cost the search to prepare it."""
+    """Seconds that preparing it took."""
 
 
 @dataclass(frozen=True)
 class Enter:
-    """Load and check ``what`` and keep it, to be read now and then; answered by :class:`Measured`."""
+    """Load and check ``what`` and keep it, for later readings; answered by :class:`Measured`."""
 
     what: Configuration | Baseline
     prepared: bytes | None
     seed: int
     warm_up: bool = True
-    """Whether it is read once to warm it up, which says nothing while others enter."""
+    """Whether it is read once to warm it up; that reading does not count, since others enter meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Reported:
 
 @dataclass(frozen=True)
 class Decided:
-    """``why`` the run is to end; empty: it may go on."""
+    """The decision on a report that waits: ``why`` the run must end; empty: it may go on."""
 
     why: str = ""
 
@@ -123,7 +123,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class Ready:
-    """The objective stands; the worker waits for requests, or says :class:`StoodBy` before it does."""
+    """The objective is made; the worker waits for requests, or first sends :class:`StoodBy`."""
 
     prepares: bool
     """Whether there is anything to prepare ahead of a configuration's turn."""
@@ -176,7 +176,7 @@ Answer = Prepared | Checked | Measured
 
 @dataclass(frozen=True)
 class Noted:
-    """What a worker wrote down while it went: all that is left of a trial whose process died."""
+    """What a worker noted during a request: all that is left of a trial whose process died."""
 
     phase: str = ""
     phases: Mapping[str, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a worker writes down while it goes, in memory that it shares with the session.
+"""What a worker notes during a request, in memory that it shares with the session.
 
 A trial whose process dies is not lost with it: the phase in which it died and every reading that it
 had taken are here. Writing costs some microseconds, no system call, and wakes nobody up while something is
@@ -19,19 +19,19 @@ from autotune.measure.workers.channel import BrokenChannel, Splitter, frame, loa
 from autotune.measure.workers.messages import Noted
 
 SIZE = 8 << 20
-"""Bytes; readings that do not fit any more are only in the answer."""
+"""The size of the memory in bytes; readings that do not fit are only in the answer."""
 
 MOST_WAITED = 3600.0
-"""Seconds. Who waits longer for another search is at its limit all the same."""
+"""Seconds for which a trial may wait for another search without that counting towards its time limit."""
 
 _USED = struct.Struct("=Q")
 _WAITED = struct.Struct("=dd")
-"""Seconds that were spent waiting for another search, and since when that is so now; 0: it is not."""
+"""Seconds that were spent waiting for another search, and when the present wait began; 0: there is none."""
 _HEAD = _USED.size + _WAITED.size
 
 
 class SharedNotes:
-    """The worker's pen and the session's eye on the same memory."""
+    """The same memory in both processes: the worker writes, the session reads."""
 
     def __init__(self, descriptor: int) -> None:
         self._memory = mmap.mmap(descriptor, SIZE)
@@ -59,7 +59,7 @@ class SharedNotes:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """While this lasts another search is at what a trial needs: time that is not its own."""
+        """Around a wait for another search: that time does not count for the trial."""
         since = monotonic()
         waited, _ = _WAITED.unpack_from(self._memory, _USED.size)
         self._memory[_USED.size : _HEAD] = _WAITED.pack(waited, since)
@@ -69,7 +69,7 @@ class SharedNotes:
             self._memory[_USED.size : _HEAD] = _WAITED.pack(waited + monotonic() - since, 0.0)
 
     def waited(self, now: float) -> float:
-        """Seconds since :meth:`clear` in which it waited so, up to ``now`` (monotonic)."""
+        """Seconds of :meth:`waiting` since :meth:`clear`, up to ``now`` (monotonic)."""
         waited, since = _WAITED.unpack_from(self._memory, _USED.size)
         total = waited + (now - since if since else 0.0)
         return float(total) if 0.0 <= total <= MOST_WAITED else 0.0  # a stray write may have hit them
@@ -87,7 +87,7 @@ class SharedNotes:
                 else:
                     begun.append(entry)
         except BrokenChannel:
-            pass  # a stray write has hit the notes: what stands before it counts
+            pass  # a stray write has hit the notes: what comes before it counts
         ends = [at for _, at in begun[1:]] + [now]
         phases: dict[str, float] = {}
         for (name, start), end in zip(begun, ends, strict=True) if begun else ():

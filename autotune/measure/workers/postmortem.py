@@ -1,8 +1,8 @@
 """From the end of a worker to the outcome of the trial that it was at. Pure.
 
-Two ends look alike from outside, signal 9, and are told apart by who killed: a worker that the session
-killed was at its time limit (or closed its connection); one that the kernel killed at its memory cap has
-left a mark in the counter of its control group; else somebody else, or the objective itself, did.
+Several ends look the same from outside (signal 9); what tells them apart is who killed. The session kills a
+worker at its time limit, or after it closed its connection. The kernel kills it at its memory cap, and counts
+that in the control group. Otherwise it was somebody else, or the objective itself.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Death:
 
 
 def outcome_of(death: Death, default_phase: str) -> Outcome:
-    """What came of the trial. ``default_phase``: where it was if it wrote nothing down."""
+    """The outcome of the trial. ``default_phase``: the phase it was in if it noted none."""
     phase = death.noted.phase or default_phase
     status, message = _verdict(death, phase)
     ended = death.ended
@@ -83,18 +83,18 @@ def after_memory_kill(outcome: Outcome, cap: int) -> Outcome:
 
 
 def may_be_spoilt(outcome: Outcome, goal: str) -> bool:
-    """Whether to replace a worker after a trial that ended so.
+    """Whether to replace a worker after a trial with this outcome.
 
-    What wrote elsewhere, or failed half-way, may have spoilt its process or the device's context, and
-    the next configuration would pay for it. Not so what was measured, ``goal`` included, and only missed a
-    bound: loading a large library again takes seconds.
+    A configuration that wrote where it must not, or failed half-way, may have spoilt its process or the
+    context of the device, and the next one would suffer. One that was measured, ``goal`` included, and only
+    missed a bound did not: there the worker is kept, since loading a large library again takes seconds.
     """
     was_measured = "measure" in outcome.phases and goal in outcome.metrics
     return outcome.status in _SUSPECT and not (outcome.status is Status.WRONG and was_measured)
 
 
 def start_failure(death: Death) -> str:
-    """Why a worker never got to its first request, for the reader."""
+    """Why a worker never reached its first request, for people."""
     if death.cap_kills and death.cap is not None:
         return (
             f"the objective needs more than the memory cap of {_size(death.cap)} before its first trial:"

@@ -30,29 +30,29 @@ from autotune.measure.workers.messages import (
 from autotune.measure.workers.postmortem import Cause, Death
 
 Said: TypeAlias = Answer | Ready | StoodBy
-"""What ends what a worker is at, other than its death."""
+"""The messages that end the task of a worker."""
 
 START_SECONDS = 120.0
 """How long an objective may take to import (torch on a cold disk takes a while)."""
 
 STAND_BY_SECONDS = 60.0
-"""How long it may be at what it does before its first request (a context on a GPU takes seconds)."""
+"""How long it may stand by, before its first request (a context on a GPU takes seconds)."""
 
 _LONGEST_POLL_SECONDS = 3600.0
-"""A poll takes at most 24 days, and a limit may be longer: then it is asked again."""
+"""The longest single poll. A poll takes at most 24 days, and a limit may be longer."""
 
 
 @dataclass(frozen=True)
 class _Task:
-    """What a worker is at: starting, standing by, or a request."""
+    """What a worker is doing: starting, standing by, or serving a request."""
 
     awaits: type[Ready] | type[StoodBy] | UnionType
-    """What it says when it is done; who says anything else is not believed."""
+    """The message that ends it; a worker that sends another one is killed."""
     seconds: float
-    """Its limit."""
+    """Its time limit."""
     began: float = field(default_factory=time.monotonic)
     waited: float = 0.0
-    """Seconds that it has waited for another search and that were forgiven already."""
+    """Seconds of waiting for another search by which the deadline was moved already."""
     machine_kills: int = field(default_factory=lambda: _machine_kills())
     """How many processes the kernel had killed for memory when it began."""
 
@@ -76,11 +76,11 @@ class Worker:
     A worker stands by while its objective does work that belongs to no trial. It takes no request then, so
     that this time counts for no trial's limit, and no trial is lost if the worker dies of it.
 
-    Two processes are born. The *guardian* runs none of the objective's code. The worker proper is its
-    child: capped, pinned, in a process group of its own. It adopts the orphans among its descendants, and
-    the guardian does after its death. Whenever either the session or the worker ends, the guardian
-    kills everything below it and reaps it. Whoever holds a Worker closes it. Only :meth:`wait` waits for the
-    objective's code; all else returns at once, or as soon as the guardian has done its work.
+    There are two processes. The *guardian* runs none of the objective's code. The worker proper is its child:
+    capped, pinned, in a process group of its own. It adopts the orphans among its descendants; after its
+    death the guardian adopts them. When the session or the worker ends, the guardian kills and reaps
+    everything below it. The owner of a Worker must close it. Only :meth:`wait` waits for the objective's
+    code; all other methods return at once, or as soon as the guardian has done its work.
     """
 
     def __init__(
@@ -93,9 +93,9 @@ class Worker:
         self.setup = setup
         self.ready: Ready | None = None
         self.output = ""
-        """What it printed while it was at its last request."""
+        """What it printed during its last request."""
         self.reported: list[Reported] = []
-        """What the trial that it is at has reported and nobody has taken yet."""
+        """Reports of its present trial that nobody has taken yet."""
         self._task: _Task | None = _Task(Ready, START_SECONDS)
         self._death: Death | None = None
         self._link = GuardianLink(setup, environment or {}, guardian_cores)
@@ -108,7 +108,7 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """Of the guardian, whose descendant all else is."""
+        """The process id of the guardian, of which all others are descendants."""
         return self._link.pid
 
     @property
@@ -144,7 +144,7 @@ class Worker:
             self._link.channel.send(decided)
 
     def watch(self, poll: select.poll) -> None:
-        """Register all that something can come from."""
+        """Register every descriptor that may have news."""
         if self.alive:
             unsent = select.POLLOUT if self._link.channel.unsent else 0
             poll.register(self._link.channel.fileno(), select.POLLIN | unsent)
@@ -158,7 +158,7 @@ class Worker:
         return self._death or self._heard() or self._ended()
 
     def _heard(self) -> Said | Death | None:
-        """What it has said itself, if anything."""
+        """What the worker itself has sent, if anything."""
         try:
             self._link.channel.flush()
             messages = self._link.channel.receive()
@@ -169,7 +169,7 @@ class Worker:
         return self._take(answers) if answers else None
 
     def _ended(self) -> Death | None:
-        """Its end, where the guardian knows of one or has died itself, or the limit is over."""
+        """Its end, where the guardian reports one or has died itself, or the time limit is reached."""
         try:
             has_ended = self._link.hear()
         except BrokenChannel:
@@ -181,7 +181,7 @@ class Worker:
         return None
 
     def _forgive_waiting(self) -> bool:
-        """Forgive the time for which it has waited for another search since the last call; whether it has."""
+        """Move the deadline by its waiting for another search since the last call; whether it waited."""
         assert self._task is not None, "an idle worker has no limit"
         waited = self._link.waited()
         more = waited - self._task.waited
@@ -200,7 +200,7 @@ class Worker:
         return came
 
     def _take(self, answers: list[Any]) -> Said | Death:
-        """Believe the first of its answers, where it was awaited and no other follows that was not."""
+        """Accept the first of its answers, if it is the one awaited and nothing unexpected follows it."""
         first, *more = answers
         if isinstance(first, Refused):
             self.close()
@@ -216,13 +216,13 @@ class Worker:
             if said.stands_by:
                 self._task = _Task(StoodBy, STAND_BY_SECONDS)
             if more:  # it has stood by already
-                self._take(more)  # where that is the end of it, the next call says so
+                self._take(more)  # if that ends the worker, the next call says so
         return said
 
     # -- ending --------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Kill it where it is alive, with all that it started. Nothing of it is left afterwards."""
+        """Kill it, if it is alive, with everything that it started. Nothing of it is left afterwards."""
         if self._death is None:
             self._end(Cause.ORDER, KILL)
 

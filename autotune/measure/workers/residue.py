@@ -1,4 +1,4 @@
-"""What trials leave in the process that serves them, and nothing but a new process undoes."""
+"""What trials leave behind in their process that only a new process can undo."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from autotune.measure.memory import resident
 from autotune.measure.workers.descendants import descendants, reap, signal_all
 
 WATCHED_SECONDS = 0.01
-"""How long threads that were left behind are watched: idle ones, as of a pool, do no harm."""
+"""How long threads that were left behind are watched: idle ones, such as those of a pool, do no harm."""
 
 BUSY = 0.2
-"""The share of a core above which threads count as at work; a timer that wakes up now and then takes less."""
+"""The fraction of a core above which threads count as busy; a timer that wakes up now and then takes less."""
 
 _ANY_CORE = frozenset(range(os.sysconf("SC_NPROCESSORS_CONF")))
 
 
 class Residue:
-    """Of the trials since it was made, in this process. ``cap``: bytes that it may have at all."""
+    """What trials have left in this process since this was made. ``cap``: its memory cap in bytes."""
 
     def __init__(self, cap: int | None = None) -> None:
         self._standing = frozenset(descendants(os.getpid()))
@@ -39,12 +39,12 @@ class Residue:
         self._cap = cap
         self._done: set[str] = set()
         self._held = 0
-        """Bytes in use once each kind of work was done, with the data sets that are loaded once for all."""
+        """Bytes in use once each kind of work was done, data sets that are loaded only once included."""
 
     def found(self, work: str, standing: frozenset[int]) -> str:
-        """Why the next trial needs another process, after ``work`` of some kind; empty where it does not.
+        """Why the next trial needs another process; empty where it does not.
 
-        ``standing``: processes that the objective keeps. All others below this one are killed.
+        ``work`` is the kind of request that was served, ``standing`` the processes that the objective keeps.
         """
         if self._left(standing):
             return "processes that it left behind were killed"
@@ -58,10 +58,10 @@ class Residue:
         return ""
 
     def stop(self, standing: frozenset[int]) -> None:
-        """Stop the processes left behind that are at work, until :meth:`go_on`.
+        """Stop the processes left behind that are busy, until :meth:`go_on`.
 
-        All contenders of a finale have processes on the same cores. Processes that wait are left alone: they
-        may be a pool that the next reading needs, or servers that watch each other.
+        All contenders of a finale have processes on the same cores. Processes that only wait are left alone:
+        they may be a pool that the next reading needs, or servers that watch each other.
         """
         left = self._left(standing)
         self._stopped = frozenset(pid for pid in left if ready_threads(pid, _ANY_CORE))
@@ -79,9 +79,9 @@ class Residue:
         return frozenset(descendants(os.getpid())) - self._standing - standing - _helpers_of_python()
 
     def _works_on(self) -> bool:
-        """Whether threads of Python are at work that were not there when this was made.
+        """Whether Python threads are busy that did not exist when this was made.
 
-        They would take the core, and Python's lock, from what is measured next.
+        They would compete with the next measurement for the core and for Python's lock.
         """
         left = [t.native_id for t in threading.enumerate() if t not in self._threads and t.native_id]
         if not left:
@@ -92,20 +92,20 @@ class Residue:
         return sum(used) > BUSY * WATCHED_SECONDS
 
     def _fills_up(self, work: str, cap: int) -> bool:
-        """Whether more than half of the memory that was free after the first ``work`` of its kind is used."""
+        """Whether more than half of the memory that was free after the first such ``work`` is now in use."""
         if work not in self._done:
             self._done.add(work)
             self._held = resident()
         enough = self._held + (cap - self._held) / 2
         if resident() <= enough:
             return False
-        gc.collect()  # it takes long, so not after each trial
+        gc.collect()  # slow, so not after each trial
         trim_heap()
         return resident() > enough
 
 
 def _ran(thread: int) -> float:
-    """Seconds for which a thread of this process has had a core; 0 where it has ended, or nobody tells."""
+    """Seconds that a thread of this process has run on a core; 0 where it has ended or that is unknown."""
     with suppress(OSError, ValueError, IndexError):
         return int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[0]) / 1e9
     return 0.0
@@ -115,12 +115,12 @@ def _open_files() -> float:
     """How many descriptors this process has."""
     try:
         return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    except OSError:  # there is none left to look with
+    except OSError:  # no descriptor is left to look with
         return math.inf
 
 
 def _helpers_of_python() -> frozenset[int]:
-    """Processes that :mod:`multiprocessing` keeps once it was used. They wait, and do nothing else."""
+    """Processes that :mod:`multiprocessing` keeps once it was used. They only wait."""
     found = (
         getattr(getattr(sys.modules.get(module), name, None), pid, None) for module, name, pid in _HELPERS
     )
@@ -131,4 +131,5 @@ _HELPERS = (
     ("multiprocessing.resource_tracker", "_resource_tracker", "_pid"),
     ("multiprocessing.forkserver", "_forkserver", "_forkserver_pid"),
 )
-"""Module, object and attribute. They are not documented; a process that is not found so was left behind."""
+"""Module, object and attribute. They are undocumented; a process that is not found in them was left
+behind."""

@@ -84,7 +84,7 @@ class Server:
         self._residue = Residue(self._cap)
 
     def stand_by(self) -> None:
-        """What it has started and opened after that is no trial's: it serves all of them."""
+        """Let the objective stand by. What it starts and opens there serves all trials and is left alone."""
         self._runner.stand_by(final=self._final)
         self._surroundings.restore()
         self._residue = Residue(self._cap)
@@ -112,7 +112,7 @@ class Server:
                 return m.Measured(runner.read(seed))
 
     def _unseal(self, prepared: bytes | None, what: Configuration | Baseline) -> object:
-        """What was prepared; or is now, where the source that the search began with prepared nothing."""
+        """What was prepared; it is prepared now if the source has changed since, and prepared nothing."""
         if prepared is not None:
             return pickle.loads(prepared)
         return self._runner.objective.prepare(what) if isinstance(what, Configuration) else what
@@ -124,7 +124,7 @@ class Server:
         return Reporter(curve, self._hear, folder, thinned=True)
 
     def _hear(self, report: Report, waits: bool) -> str:
-        """Send a report on, and wait for what the session decides where the run does."""
+        """Send a report on; where the run waits, wait for the decision of the session."""
         self._channel.send(m.Reported(report, waits))
         if not waits:
             return ""
@@ -132,10 +132,10 @@ class Server:
         return decided.why
 
     def tidy_up(self, request: m.Request) -> str:
-        """Undo what one configuration could leave to the next; what cannot be undone but by a new process."""
+        """Undo what one configuration could leave to the next. Returns why only a new process can, if so."""
         self._surroundings.restore()
         standing = self._runner.objective.standing()
-        if isinstance(request, m.Enter | m.Read):  # to be read again, in this process, after others were
+        if isinstance(request, m.Enter | m.Read):  # it will be read again in this process, after others
             self._residue.stop(standing)
             return ""
         return self._residue.found(type(request).__name__, standing)

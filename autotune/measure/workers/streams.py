@@ -1,4 +1,4 @@
-"""What a process prints to. An objective may close it, or put something of its own in its place."""
+"""Standard output and error of a process: an objective may close them or replace them."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ _NUMBERS = {"stdout": 1, "stderr": 2}
 
 
 def line_buffered(number: int) -> TextIO:
-    """To a descriptor. A block buffer would lose the last words of a process that crashes."""
+    """A text stream to a descriptor. A block buffer would lose the last output of a process that crashes."""
     return os.fdopen(number, "w", buffering=1, closefd=False, errors="replace")
 
 
 class Streams:
-    """Standard output and error as they are now, which :meth:`restore` makes of them again."""
+    """Standard output and error as they are now; :meth:`restore` restores them."""
 
     def __init__(self) -> None:
         self._objects = {name: getattr(sys, name) for name in _NUMBERS}
         self._descriptors: dict[int, int] = {}
         for number in _NUMBERS.values():
-            with suppress(OSError):  # closed, and to stay so
+            with suppress(OSError):  # it is closed, and stays so
                 self._descriptors[number] = os.dup(number)
 
     def restore(self) -> None:
         """Write out what they still hold, and undo what was done to them."""
         for name, number in _NUMBERS.items():
             for stream in (getattr(sys, name, self._objects[name]), self._objects[name]):
-                with suppress(Exception):  # whatever stands there need not be a stream
+                with suppress(Exception):  # the objective may have put anything there
                     stream.flush()
             with suppress(OSError, KeyError):
                 os.dup2(self._descriptors[number], number)

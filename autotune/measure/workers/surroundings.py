@@ -1,4 +1,4 @@
-"""What code finds in a process that serves one configuration after another: the same each time."""
+"""The state of a process that serves one configuration after another: restored, so each finds the same."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 
 
 class Surroundings:
-    """As they are now; :meth:`restore` makes them so again."""
+    """Working folder, variables, limits, signals and streams as they are now, for :meth:`restore`."""
 
     def __init__(self, cores: tuple[int, ...]) -> None:
         self._cores = cores
@@ -35,11 +35,12 @@ class Surroundings:
         self._trace, self._profile = sys.gettrace(), sys.getprofile()
 
     def restore(self) -> None:
-        """Undo what the code of a configuration has done to them, as far as that can be.
+        """Undo what the code of a configuration has changed, as far as possible.
 
-        Limits that it has raised stay, and handlers of signals: that may have been done for all others.
+        Limits that it has raised stay, and so do signal handlers: they may have been set for all
+        configurations.
         """
-        sys.setrecursionlimit(max(self._depth, sys.getrecursionlimit()))  # first: all else may need it
+        sys.setrecursionlimit(max(self._depth, sys.getrecursionlimit()))  # first: the rest may need it
         sys.settrace(self._trace)
         sys.setprofile(self._profile)
         (gc.enable if self._collects else gc.disable)()
@@ -51,7 +52,7 @@ class Surroundings:
         for number, before in self._limits.items():
             soft, hard = resource.getrlimit(number)
             if _is_lower(soft, before):
-                with suppress(OSError, ValueError):  # who has lowered what is allowed cannot raise it again
+                with suppress(OSError, ValueError):  # if it has lowered the hard limit, that cannot be undone
                     resource.setrlimit(number, (before, hard))
         for name in os.environ.keys() - self._variables.keys():
             del os.environ[name]
@@ -61,7 +62,7 @@ class Surroundings:
         pin(self._cores)
 
     def _hear_signals(self) -> None:
-        """Ignore and block none but those of before. Where a child's end is ignored, all seem to succeed."""
+        """Ignore and block only what was before. With SIGCHLD ignored, every child seems to succeed."""
         for number, before in self._handlers.items():
             if signal.getsignal(number) is signal.SIG_IGN and before not in (signal.SIG_IGN, None):
                 signal.signal(number, before)

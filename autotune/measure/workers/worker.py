@@ -1,6 +1,6 @@
 """The process that runs an objective's code. :mod:`autotune.measure.workers.process` starts and ends it.
 
-What is imported here is all that its guardian loads, which is to start quickly.
+Its guardian loads only what is imported here, so that it starts quickly.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Birth:
     session: int
     """The session's process."""
     control: int
-    """Descriptor: guardian and session."""
+    """Descriptor of the connection between guardian and session."""
     channel: int
-    """Descriptor: worker and session."""
+    """Descriptor of the connection between worker and session."""
     notes: int
     """Descriptor of the shared memory that the worker notes its progress in."""
     cores: tuple[int, ...] = ()
@@ -36,7 +36,7 @@ class Birth:
     group: str = ""
     """Folder of the control group to remove if the session dies; empty: none."""
     unset: tuple[str, ...] = ()
-    """Variables that were meant for this very Python, and not for what it starts."""
+    """Variables that were set for this Python process only, and not for what it starts."""
 
 
 def main(birth: Birth) -> None:
@@ -56,7 +56,7 @@ def serve(birth: Birth) -> None:
     faulthandler.enable(2)
     sys.stdout, sys.stderr = line_buffered(1), line_buffered(2)
 
-    # Now that it is pinned: numpy, which comes along, makes as many threads as it finds cores.
+    # Only now that it is pinned: numpy, which this loads, starts as many threads as it finds cores.
     from autotune.measure.workers.notes import SharedNotes
     from autotune.measure.workers.server import answer_requests
 
