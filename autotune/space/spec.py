@@ -38,6 +38,11 @@ class MetricSpec:
         return self.goal or "minimize"
 
     @property
+    def is_judged(self) -> bool:
+        """Whether a trial without a value of it cannot be judged: it has a goal or a bound."""
+        return self.goal is not None or self.at_most is not None or self.at_least is not None
+
+    @property
     def sign(self) -> float:
         """The factor after which a smaller value is the better one: 1, or -1 for a metric to maximize."""
         return -1.0 if self.goal == "maximize" else 1.0

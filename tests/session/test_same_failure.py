@@ -223,7 +223,7 @@ def test_the_same_mistake_on_all_workloads_ends_the_search(tmp_path: Path) -> No
     assert sum(sum(r.statuses.values()) for r in result.results) < 4 * ENOUGH
 
 
-# -- a program that no knob gets to ---------------------------------------------------------------
+# -- a program that no knob reaches --------------------------------------------------------------
 
 BLIND = """
 autotune: 1
@@ -249,11 +249,11 @@ def test_it_ends_a_search_at_once(tmp_path: Path) -> None:
     assert result.reason == MISTAKEN and result.best is None
     assert ENOUGH_SURE <= sum(result.statuses.values()) < ENOUGH
     said = summarize(result, space="space.yaml")
-    assert "no knob gets to the command" in said and "limit of configurations" not in said
+    assert "no knob reaches the command" in said and "limit of configurations" not in said
 
 
 def test_where_that_is_sure_no_study_begins(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no knob gets to the command"):
+    with pytest.raises(InputError, match="no knob reaches the command"):
         blind(tmp_path, Heard(), "[python3, bench.py]")
     with Store.open(tmp_path / "study.db") as store:
         assert store.studies() == []

@@ -1,1 +1,1 @@
-"""Objectives that are programs: how each is given its knobs, run, heard and read."""
+"""Objectives that are programs: how they are given their knobs and run, and how their metrics are read."""

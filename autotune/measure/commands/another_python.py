@@ -1,4 +1,4 @@
-"""A program in Python that lacks a module, where the Python by which autotune itself runs has it."""
+"""Hints for a Python program that lacks a module which the Python that runs autotune has."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 
 
 def say_another_python(program: str, last_words: str, path: str | None = None) -> str:
-    """`` (it ran by /usr/bin/python3; /venv/bin/python, ...)`` to put behind its last words; else empty.
+    """`` (it was run by /usr/bin/python3; ...)`` to put after its last words; empty for any other failure.
 
-    So it is where autotune was started by its path, and its environment is not active. ``path`` is the
-    ``PATH`` that the program has, if it is another.
+    It happens where autotune was started by its path while its environment is not active. ``path`` is the
+    ``PATH`` of the program, if that differs from ours.
     """
     lacking = _NO_MODULE.search(last_words)
     if lacking is None or not Path(program).name.startswith("python"):
@@ -24,13 +24,13 @@ def say_another_python(program: str, last_words: str, path: str | None = None) -
     if Path(ran).parent == Path(sys.executable).parent or PathFinder.find_spec(lacking[1]) is None:
         return ""
     return (
-        f" (it ran by {ran}; {sys.executable}, by which autotune runs, has that module:"
+        f" (it was run by {ran}; {sys.executable}, which runs autotune, has that module:"
         " activate its environment, or write its path in the command)"
     )
 
 
 def own_python(program: str) -> str:
-    """What helps where ``python`` is no program here; empty for any other."""
+    """What to do where ``python`` is not on the ``PATH``; empty for any other program."""
     if not re.fullmatch(r"python[\d.]*", program):
         return ""
-    return f"activate the environment by which autotune runs, or write {sys.executable}"
+    return f"activate the environment that autotune runs in, or write {sys.executable}"

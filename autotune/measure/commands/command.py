@@ -19,18 +19,18 @@ Each configuration has a private folder, ``{folder}``, named to every command by
 config file is written there, and ``AUTOTUNE_CONFIG`` is its path. ``AUTOTUNE_SEED`` is another number for
 each run, for fresh inputs.
 
-Under early stopping ``AUTOTUNE_STEPS`` is the number of steps of a complete trial, and each JSON object
-with a ``step`` that is printed on a line is a report (:mod:`autotune.measure.reports`). The program is
-killed where the trial is to end: whoever keeps checkpoints in ``AUTOTUNE_FOLDER`` writes one, then reports.
-A run that does not go on from a pause finds nothing there of the runs before it.
+Under early stopping ``AUTOTUNE_STEPS`` is the number of steps of a complete trial, and each JSON object with
+a ``step`` that is printed on a line is a report (:mod:`autotune.measure.reports`). The program may be killed
+at a report, so one that keeps checkpoints in ``AUTOTUNE_FOLDER`` writes them before it reports. A run that
+does not go on from a pause finds no files of earlier runs there.
 
-A program in Python may open :func:`autotune.run` in the place of placeholders and printed lines. It then
-takes its knobs from there, must ask for each that is not handed to it otherwise, and is told to end
-before it is killed.
+A program in Python may open :func:`autotune.run` instead of using placeholders and printed lines. It then
+takes its knobs from there, must ask for each knob that it does not get otherwise, and is told to stop before
+it is killed.
 
-A ``prepare`` command that keeps what it makes in that folder runs ahead of its turn on another core. One
-that does not (``make TILE=8`` builds ``./bench`` for everybody) could be overtaken by the next one, and
-the wrong program be measured. It therefore runs just before the readings, and again whenever another
+A ``prepare`` command that keeps what it makes in that folder runs ahead of its turn on another core. One that
+does not (``make TILE=8`` builds ``./bench`` for every configuration) could be overtaken by the next one, and
+the wrong program would be measured. It therefore runs just before the readings, and again whenever another
 configuration was prepared in between, or another search has prepared anything there.
 """
 
@@ -82,7 +82,7 @@ class CommandRunner(Objective):
         return self.private_prepare
 
     def prepare(self, configuration: Configuration) -> Configuration:
-        """Run the ``prepare`` command where its results are private; else it waits for its turn."""
+        """Run the ``prepare`` command where its results are private; otherwise :meth:`load` runs it."""
         if self.private_prepare:
             run = self._run(configuration)
             with run.leftovers.apart_from():
@@ -109,11 +109,12 @@ class CommandRunner(Objective):
     def measure(self, loaded: CommandRun, rng: np.random.Generator) -> Mapping[str, float] | Sample:
         """Run the command once and read its metrics.
 
-        Where no knob of the configuration got to it, it has measured nothing: that is a mistake, for sure.
-        Where only some did not, the facts name them: there may be knobs that serve rules alone.
+        If no knob of the configuration reached the program, the trial fails by a mistake. If only some did
+        not, they are named in the facts: there may be knobs that only rules use.
 
-        A training that goes on from a pause, and reports nothing, has found a checkpoint of its last step or
-        half of one: it had run on until it was killed. It begins again, without.
+        If a training that goes on from a pause crashes before it reports anything, its checkpoint is of its
+        last step or incomplete, since it ran on until it was killed. It is then run again without the
+        checkpoint.
         """
         try:
             return self._measure(loaded, rng)
@@ -121,7 +122,7 @@ class CommandRunner(Objective):
             if not self._goes_on() or self.report.last is not None:
                 raise
             print(
-                f"autotune: it begins anew, since from its checkpoint it did not go on: {crashed}",
+                f"autotune: it could not go on from its checkpoint, and begins anew: {crashed}",
                 file=sys.stderr,
             )
             loaded.leftovers.clear()
@@ -148,7 +149,7 @@ class CommandRunner(Objective):
             except Overlong:
                 goal = next(metric.name for metric in self.metrics if metric.goal)
                 return Sample({goal: self.worth_seconds}, cut_off=True)
-            except Stopped as stopped:  # what stands behind is no worse, where no knob has got there
+            except Stopped as stopped:  # being behind others means nothing if no knob has reached it
                 if (missed := self._missed(run, listener)).none_arrived:
                     raise CommandCrashed(missed.mistake, None, missed.mistake, sure=True) from stopped
                 raise
@@ -175,14 +176,14 @@ class CommandRunner(Objective):
 
     @property
     def is_warm(self) -> bool:
-        """Each run is a new process, which finds the files of the last one in memory, and nothing else."""
+        """True once a run took long: a new process finds files in memory, and nothing else stays warm."""
         return self._has_run_for_long.exists()
 
     @property
     def _has_run_for_long(self) -> Path:
-        """A file that is there once the program has run for long, in whatever worker.
+        """A file that exists once the program has taken long in any worker.
 
-        How long a short one takes depends on what is in the caches.
+        A short program is never warm in this sense: its time depends on what is in the caches.
         """
         return self.context.cache / "command" / "warm"
 
@@ -190,7 +191,7 @@ class CommandRunner(Objective):
 
     @property
     def _has_runs(self) -> Path:
-        """A file that is there once the program has opened a run, in whatever worker."""
+        """A file that exists once the program has opened a run in any worker."""
         return self.context.cache / "command" / "opened"
 
     def _goes_on(self) -> bool:
@@ -211,14 +212,14 @@ class CommandRunner(Objective):
 
     @contextmanager
     def _prepared(self, run: CommandRun) -> Iterator[None]:
-        """While this lasts, what stands in the folder was prepared for ``run`` and for no other."""
+        """Inside, what is in the folder was prepared for ``run`` and no other configuration."""
         if not self.spec.prepare or self.private_prepare:
             yield
             return
         with alone_at(self.spec.base, self.waiting):
             stamp = BuildStamp(self.spec.base, self.context.cache)
             if not stamp.says(run.configuration.hash):
-                stamp.clear()  # what stands there is nobody's, should the command be killed
+                stamp.clear()  # should the command be killed, what is there counts for no configuration
                 _prepare(run)
                 stamp.write(run.configuration.hash)
             yield
@@ -233,6 +234,6 @@ def _prepare(run: CommandRun) -> None:
 
 
 def _mentions_folder(spec: CommandObjective) -> bool:
-    """Whether ``prepare`` is told where to keep what it makes."""
+    """Whether ``prepare`` is given the private folder of the configuration."""
     texts = (*spec.prepare, *spec.environment.values())
     return any(FOLDER_VARIABLE in text or FOLDER in dict(names(text)) for text in texts)

@@ -1,4 +1,4 @@
-"""How it is told that a command died."""
+"""The signal that a command has crashed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from autotune.status import Status
 
 
 class CommandCrashed(Signal):
-    """The program died, or gave no metrics. The attributes are those of an outcome.
+    """The program crashed, or gave no metrics. The attributes are those of an outcome.
 
-    One that says it had too little memory is ``out-of-memory``, as an objective that raises ``MemoryError``.
+    Where it printed that it had too little memory, the status is ``out-of-memory``, as for an objective that
+    raises ``MemoryError``.
     """
 
     status = Status.CRASHED

@@ -2,8 +2,8 @@
 
 A knob reaches it where a text of the command names it as ``{knob}`` (an argument, also of ``prepare`` or
 ``check``, a variable, the template of its config file), where the config file holds the whole configuration,
-or where a program that it starts has read the knobs that :func:`autotune.run` reads. Whether a program makes
-use of a knob that it was handed cannot be known. But one that was never handed was not tuned.
+or where a program that it starts has read the file of knobs of :func:`autotune.run`. Whether a program uses a
+knob that it was given cannot be known. But a knob that never reached it was not tuned.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from autotune.space.placeholders import CONFIG, FOLDER, names
 from autotune.space.spec import CommandObjective
 
 _NONE_WRITTEN = (
-    "no knob gets to the command: it has the {name} of none as an argument, a variable or in its config file"
+    "no knob reaches the command: none stands as {name} in its arguments, variables or config file"
 )
 _NONE_ARRIVED = f"{_NONE_WRITTEN}, and no program that it started asked for one by autotune.run"
 """The same words for each configuration, so that all trials show the same mistake."""
@@ -30,27 +30,27 @@ _NONE_ARRIVED = f"{_NONE_WRITTEN}, and no program that it started asked for one 
 
 @dataclass(frozen=True)
 class Missed:
-    """What came of handing a configuration to a command that has run."""
+    """The knobs that did not reach a command that has run."""
 
     knobs: tuple[str, ...] = ()
-    """Those that never got to it."""
+    """Their names."""
     mistake: str = ""
-    """Why its trial says nothing; empty where it may say something."""
+    """Why its trial is worthless; empty where it may be of use."""
     none_arrived: bool = False
-    """Whether that holds for every configuration, since the program knows none of its knobs."""
+    """Whether that holds for every configuration, since the program takes none of the knobs."""
 
     @property
     def facts(self) -> dict[str, object]:
-        """Of a trial that may say something."""
+        """Facts of a trial that may be of use."""
         return {UNREACHED: list(self.knobs)} if self.knobs else {}
 
 
 def missed_knobs(
     spec: CommandObjective, configuration: Configuration, listener: RunListener, read_before: Path
 ) -> Missed:
-    """The knobs that the command, run beside ``listener``, was not handed.
+    """The knobs that did not reach the command, which was run with ``listener``.
 
-    ``read_before`` is there where its ``prepare`` or ``check`` has read the knobs.
+    The file ``read_before`` exists where its ``prepare`` or ``check`` has read the knobs.
     """
     left = unwritten(spec, configuration)
     if not left or read_before.exists():
@@ -65,10 +65,10 @@ def missed_knobs(
 
 
 def hands_nothing(spec: CommandObjective) -> str:
-    """Why it is sure, before anything has run, that no knob will get to the command; empty where it is not.
+    """Why it is certain, before anything has run, that no knob will reach the command; else empty.
 
-    It is where nothing is written, and the command is a Python script of which all that lies nearby can be
-    looked through: none of it speaks of autotune, nor starts another program.
+    That is so where no text of the command has a knob, and the command is a Python script which, with all
+    that it imports nearby, neither mentions autotune nor starts another program.
     """
     written = any(_is_knob(spec, name) for name in _written(spec))
     whole = spec.config_file and not spec.config_text
@@ -84,17 +84,17 @@ _MAY_ASK = re.compile(
     rb"autotune|subprocess|os\.(system|exec|spawn|posix_spawn|popen)|runpy|importlib|__import__",
     re.IGNORECASE,
 )
-"""What stands in a script by which knobs may come to it, or to a program that it starts."""
+"""Words in a script by which knobs may reach it, or a program that it starts."""
 
 
 def _is_script(command: Sequence[str], base: Path) -> bool:
-    """Whether it is ``python bench.py`` with a file that is there."""
+    """Whether it is ``python bench.py`` with a file that exists."""
     by_python = Path(command[0]).name.startswith("python") and len(command) > 1
     return by_python and command[1].endswith(".py") and is_file(base / command[1])
 
 
 def unwritten(spec: CommandObjective, knobs: Iterable[str]) -> list[str]:
-    """Of ``knobs``, those that no text of the command and no config file hands over."""
+    """Those of ``knobs`` that neither a text of the command nor its config file has."""
     if spec.config_file and not spec.config_text:
         return []
     written = _written(spec)
@@ -109,6 +109,6 @@ def _written(spec: CommandObjective) -> set[str]:
 
 
 def _is_knob(spec: CommandObjective, name: str) -> bool:
-    """Whether a placeholder stands for a knob, though perhaps for one that does not exist here."""
+    """Whether a placeholder stands for a knob, be it one that does not exist in this configuration."""
     paths = (FOLDER, CONFIG if spec.config_file else FOLDER)
     return not name.startswith("workload.") and name not in paths

@@ -1,4 +1,4 @@
-"""What the runs of a program have said by :func:`autotune.run`, and what it means for its trial. Pure."""
+"""What a program has sent through :func:`autotune.run`, and what it means for its trial. Pure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SIGNALS: Mapping[str, type[Signal]] = {
 
 @dataclass
 class Heard:
-    """What the runs of one start of the program have said."""
+    """What the runs that one start of the program has opened have sent."""
 
     runs: int = 0
-    """How many there were; 0: it does not use the hook."""
+    """How many runs there were; 0: the program does not use the hook."""
     ended: int = 0
     values: dict[str, float] = field(default_factory=dict)
     """The last value of each metric."""
@@ -29,7 +29,7 @@ class Heard:
     """``kinds``, ``message`` and perhaps ``status`` of the exception that ended its last run."""
 
     def end(self, message: Mapping[str, Any]) -> None:
-        """A run has ended. What is unreadable in part raises, and is no end of a run."""
+        """Note that a run has ended. Raises, and notes nothing, where part of the message is unreadable."""
         values, asked = numbers(message["values"]), dict.fromkeys(map(str, list(message["asked"])))
         failed = dict(message["failed"])
         self.ended += 1
@@ -38,7 +38,7 @@ class Heard:
         self.failed = failed
 
     def failure(self) -> Signal | None:
-        """The typed end that the program's exception stands for, where it is one."""
+        """The signal that the program's exception stands for, if it does."""
         message = str(self.failed.get("message", ""))
         kinds = self.failed.get("kinds", ())
         if kind := _SIGNALS.get(str(self.failed.get("status", ""))):
@@ -48,7 +48,7 @@ class Heard:
         return None
 
     def never_asked(self, knobs: Sequence[str]) -> str:
-        """Of ``knobs``, those that a program with the hook did not ask for, said to the user; or nothing."""
+        """The message that a program with the hook did not ask for some of ``knobs``; empty if it did."""
         left = [name for name in knobs if name not in self.asked]
         if not left or not self.runs or self.ended < self.runs:
             return ""
@@ -57,12 +57,12 @@ class Heard:
         said = "; ".join([f"it asked for: {listed(self.asked) or 'none'}", *filter(None, hints)])
         first = left[0]
         return (
-            f"the program never asked for the knob {listed(map(repr, left))} ({said}): ask for it by"
-            f" run.knob({first!r}, default) or hand it over as {{{first}}}; if it exists only sometimes, give"
+            f"the program never asked for the knob {listed(map(repr, left))} ({said}): ask for it with"
+            f" run.knob({first!r}, default) or pass it as {{{first}}}; if it exists only sometimes, give"
             " it a 'when'"
         )
 
 
 def numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    """Values of metrics, by name. Flags stay: who knows the goals says whether they are numbers."""
+    """Values of metrics, by name. Flags stay flags: whether they count as numbers depends on the goals."""
     return {str(name): value if isinstance(value, bool) else float(value) for name, value in values.items()}

@@ -1,7 +1,7 @@
-"""Processes that a run of a program leaves running: no other run is to meet them.
+"""Processes that a run of a program leaves running, which must not affect the next run.
 
-A server that went into the background holds its port. The next one then cannot start, and what asks it
-measures the one before: of another configuration, where several are read in turns.
+A server in the background keeps its port. The next server then cannot start, and its client measures the
+earlier one: that of another configuration, where several are read in turns.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from pathlib import Path
 from autotune.measure.workers.descendants import descendants, signal_all
 
 GRACE_SECONDS = 0.2
-"""How long one may take that was told to end, and does."""
+"""How long a process that ends by itself may take to do so."""
 _NAP_SECONDS = 0.005
 
 
 @contextmanager
 def ended_with_run() -> Iterator[list[str]]:
-    """Kill what was started below this process meanwhile; their names are added to the list that is given.
+    """Kill the processes that were started inside and still run; their names are added to the list it yields.
 
-    For a process that adopts orphans. What processes start that were there before is theirs, and stays.
+    For a process that adopts orphans. Processes started by those that existed before are left alone.
     """
     before = _children()
     names: list[str] = []
@@ -42,7 +42,7 @@ def ended_with_run() -> Iterator[list[str]]:
 
 
 def _children() -> frozenset[int]:
-    """Of this process. That there is none is told at once."""
+    """The children of this process; fast where there are none."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:

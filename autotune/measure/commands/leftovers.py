@@ -1,8 +1,7 @@
-"""What runs of a program leave in its folder: a run that goes on from nothing must not find it.
+"""Files that runs of a program leave in its folder, which a run that begins from nothing must not find.
 
-A checkpoint is for the trial that was paused. One that a complete run left would make the next run of the
-same configuration, with another seed, begin at its end or in its middle: what is read again would be no
-reading of its own.
+A checkpoint is for the trial that was paused. With one that a complete run left, the next run of the same
+configuration would begin at its end or in the middle, and its readings would not be independent.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from autotune.measure.kernels.compile_cache import write_whole
 
 
 class Leftovers:
-    """Of the runs in ``folder``; ``record`` is a file outside of it, which says what stood there before them.
+    """What runs have left in ``folder``; the file ``record``, outside of it, lists what was there before.
 
     So several processes may run the same configuration one after the other.
     """
@@ -27,7 +26,7 @@ class Leftovers:
         self._record = record
 
     def note(self) -> None:
-        """Before the first run: what stands there now is none of theirs."""
+        """Before the first run: note what is there now, which runs have not left."""
         if not self._record.exists():
             self._write(self._names())
 
@@ -44,7 +43,7 @@ class Leftovers:
 
     @contextmanager
     def apart_from(self) -> Iterator[None]:
-        """What is made while this lasts is none of theirs: it is to stay."""
+        """What is made inside does not count as left by runs: it stays."""
         before = self._names()
         try:
             yield

@@ -14,7 +14,6 @@ from pathlib import Path
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.heard import Heard
 from autotune.measure.commands.patterns import by_patterns, how_to_read, without_colours
-from autotune.measure.commands.problems import is_needed
 from autotune.measure.phases.mistakes import missing_metric
 from autotune.measure.program import Finished
 from autotune.space.spec import CommandObjective, MetricSpec
@@ -23,9 +22,9 @@ from autotune.space.spec import CommandObjective, MetricSpec
 def read_metrics(
     spec: CommandObjective, metrics: tuple[MetricSpec, ...], ended: Finished, file: Path | None, said: Heard
 ) -> dict[str, float]:
-    """The values of ``metrics`` that there are; :class:`CommandCrashed` where one that is needed is not.
+    """The values of ``metrics``, as far as there are any; :class:`CommandCrashed` without one that is judged.
 
-    ``file`` is the one that the command was to write, if it was; ``said`` what its run has reported.
+    ``file`` is the file that the command had to write, if any; ``said`` what its run has reported.
     """
     heard, opened = said.values, said.runs > 0
     match spec.metrics_from:
@@ -43,7 +42,7 @@ def read_metrics(
             goal = next(m.name for m in metrics if m.goal)
             found, where = _from_last_line(ended, opened, goal), "in the JSON object it printed last"
     values = {m.name: _look_up(found, m.name) for m in metrics}
-    missing = [m.name for m in metrics if values[m.name] is None and is_needed(m)]
+    missing = [m.name for m in metrics if values[m.name] is None and m.is_judged]
     if missing:
         named, known = ", ".join(map(repr, missing)), ", ".join(map(str, found)) or "nothing"
         if spec.metrics_from == "pattern":
@@ -79,14 +78,14 @@ def _from_last_line(ended: Finished, opened: bool, goal: str) -> Mapping[str, ob
         said = f"it printed no line with a JSON object like {json.dumps({goal: 0.5})}"
         other = " (set 'metrics' of the command to wall, a file or a pattern, if that is meant)"
         said += _why_no_json(ended.stdout) or other
-        if opened:  # who has the hook is not to print, but to report
+        if opened:  # a program with the hook has to report, not to print
             said = "its run reported no metric: call run.report(step, ...) or run.result(...) before it ends"
         raise CommandCrashed(f"{said}{ended.last_words}", ended, said)
     return found
 
 
 def _last_object(ended: Finished) -> Mapping[str, object] | None:
-    """The last line that is a JSON object; else the last object that stands on several, as fio writes it."""
+    """The last line that is a JSON object; else the last object on several lines, as fio writes it."""
     text = without_colours(ended.stdout)
     several: list[_Block] | None = None
     for begins, ends in reversed([line.span(1) for line in _LINE_OF_JSON.finditer(text)]):
@@ -103,13 +102,13 @@ def _last_object(ended: Finished) -> Mapping[str, object] | None:
     return several[-1].found if several else None
 
 
-# Not by splitlines(): JSON may hold what that takes for the end of a line, U+2028 say.
+# Not splitlines(): it splits at characters that JSON may have inside a text, such as U+2028.
 _LINE_OF_JSON = re.compile(r"(?<![^\r\n])[^\S\r\n]*(\{[^\r\n]*)")
 
 
 def _why_no_json(text: str) -> str:
     """What is wrong with the last line in braces: a dictionary as Python prints it, or a number that begins
-    with a point. Nothing of the line itself, since what is said has to be the same in every trial.
+    with a point. The line itself is not quoted, since the message has to be the same in every trial.
     """
     for line in reversed(re.split(r"[\r\n]+", text)):
         if line.lstrip().startswith("{") and line.rstrip().endswith("}"):
@@ -117,8 +116,8 @@ def _why_no_json(text: str) -> str:
                 json.loads(line)
             except json.JSONDecodeError as error:
                 if re.match(r"-?\.[0-9]", line[error.pos :]):
-                    return "; one in braces is no JSON: a number begins with a point, as bc writes it"
-                return f"; one in braces is no JSON: {error.msg[0].lower()}{error.msg[1:]}"
+                    return "; one in braces is not JSON: a number begins with a point, as bc writes it"
+                return f"; one in braces is not JSON: {error.msg[0].lower()}{error.msg[1:]}"
             except (ValueError, RecursionError):
                 continue
     return ""
@@ -126,7 +125,7 @@ def _why_no_json(text: str) -> str:
 
 @dataclass(frozen=True)
 class _Block:
-    """A JSON object, and where it stands in a text."""
+    """A JSON object, and its place in a text."""
 
     begins: int
     ends: int
@@ -134,9 +133,9 @@ class _Block:
 
 
 def _blocks(text: str) -> list[_Block]:
-    """The JSON objects that begin a line and end another.
+    """The JSON objects that begin at the start of a line and end at the end of another.
 
-    What stands further to the right is part of one, whose head may not have been kept.
+    A brace further to the right is inside an object, whose beginning may not have been kept.
     """
     blocks: list[_Block] = []
     decoder, place = json.JSONDecoder(), 0
@@ -155,7 +154,7 @@ def _blocks(text: str) -> list[_Block]:
 
 
 MOST_BLOCKS = 1000
-"""Lines that begin with a brace, the last of all: to see that one begins no object takes a millisecond."""
+"""How many of the last lines that begin with a brace are tried, since each takes up to a millisecond."""
 
 
 def _from_file(file: Path) -> Mapping[str, object]:
@@ -167,8 +166,9 @@ def _from_file(file: Path) -> Mapping[str, object]:
     except OSError as error:
         raise CommandCrashed(f"{missing}: {error.strerror}", mistake=missing) from error
     except (ValueError, RecursionError) as error:
-        other = "what has another form is printed, and read by a pattern"
-        raise CommandCrashed(f"{file} is no JSON: {error}; {other}", mistake=f"{file} is no JSON") from error
+        other = "print numbers in another form, and read them with a pattern"
+        what = f"{file} is not JSON"
+        raise CommandCrashed(f"{what}: {error}; {other}", mistake=what) from error
     if not isinstance(found, dict):
         raise CommandCrashed(f"{file} holds no JSON object")
     return found
@@ -193,7 +193,7 @@ def _inside(part: object, key: str) -> object:
 
 
 def _deeper(found: Mapping[str, object], missing: Sequence[str]) -> str:
-    """Where the missing ones stand in an object inside; empty where they do not."""
+    """What to write for missing metrics that are in an inner object; empty where they are not."""
     inside = [f"{outer}.{m}" for m in missing for outer, part in found.items() if _holds(part, m)]
     return f": call the metric {', '.join(map(repr, inside))} in the space file" if inside else ""
 
@@ -203,9 +203,10 @@ def _holds(part: object, name: str) -> bool:
 
 
 def _number(name: str, value: object, ended: Finished, typed: bool, judged: bool) -> float:
-    """``typed``: it comes from JSON, where a text is no number, but for those that JSON cannot write.
+    """The value of a metric as a number. Raises :class:`CommandCrashed` for anything else.
 
-    ``judged``: the metric has a goal, for which a flag is none.
+    ``typed``: it comes from JSON, where a text is not a number, except ``"nan"`` and ``"inf"``. ``judged``:
+    the metric has a goal, and must not be a flag.
     """
     try:
         if isinstance(value, (int, float)) and not (judged and isinstance(value, bool)):

@@ -1,7 +1,7 @@
 """Numbers that regular expressions find in what a program has printed, each in the unit of its metric.
 
 Load generators write one latency as ``3.40ms`` and the next as ``950.00us``, one rate as ``980`` and the next
-as ``1.2k``: whoever reads the digits alone takes the faster one for the slower.
+as ``1.2k``: by the digits alone, the faster one would seem to be the slower.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from autotune.space.spec import TIMES, MetricSpec
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[mK]")
-"""How a program makes a word bold or red (ECMA-48, SGR, and EL behind it), some of them in a file too."""
+"""What makes a word bold or red (ECMA-48: SGR, and EL after it); some programs write it to files as well."""
 
 _MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
     f"{letter}i": 1024.0**power for power, letter in enumerate("KMGT", start=1)
 }
-"""What stands before a unit, or right behind a number (IEC 80000-13)."""
+"""Prefixes of a unit, which may also follow a number directly (IEC 80000-13)."""
 
 _SIZE = rf"(?P<magnitude>{'|'.join(sorted(_MAGNITUDES, key=len, reverse=True))})?(?P<counted>bits?|[Bb])?"
 _PRINTED = rf"(?P<time>{'|'.join(TIMES)})|{_SIZE}(?:ps)?"
@@ -31,14 +31,15 @@ _EXPONENT = re.compile(r"[eE][-+]?[0-9]+")
 _MANTISSA = re.compile(r"(?<![\w.,])(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?$")
 _THOUSANDS = re.compile(r"(?:,[0-9]{3})+(?![0-9,])(?:\.[0-9]+)?")
 _BEFORE_THOUSANDS = re.compile(r"(?<![\w.,])[0-9]{1,3}(?:,[0-9]{3})*,$")
-"""What of ``1.2e-05`` and ``1,234,567`` a pattern may have left out, behind its group and before it."""
+"""Parts of ``1.2e-05`` and ``1,234,567`` that the group of a pattern may have left out, after it and before
+it."""
 _LONGEST = 64
 
 _WITH_COMMAS = re.compile(r"[-+]?[0-9]+(,[0-9]+)+(\.[0-9]*)?")
 
 
 def without_colours(text: str) -> str:
-    """What a program has printed, as if to a file."""
+    """What a program has printed, without colours."""
     return _COLOUR.sub("", text)
 
 
@@ -47,8 +48,8 @@ def by_patterns(
 ) -> Mapping[str, object]:
     """The last match of each pattern in stdout, or else in stderr.
 
-    Where a unit of time or a magnitude such as ``k`` or ``MiB`` is part of it, or stands right behind the
-    digits, it is in the unit of the metric.
+    Where a unit of time or a magnitude such as ``k`` or ``MiB`` is part of it, or follows the digits
+    directly, the number is converted to the unit of the metric.
     """
     units = {metric.name: metric.unit for metric in metrics}
     texts = [without_colours(text).replace("\r\n", "\n") for text in (stdout, stderr)]
@@ -80,15 +81,15 @@ def _in_unit(match: re.Match[str], unit: str) -> str:
     digits = whole["digits"] if whole else written
     try:
         return digits if factor == 1.0 else repr(float(digits) * factor)
-    except ValueError:  # no number: said with what was written
+    except ValueError:  # not a number, which is reported with the text as it was written
         return written
 
 
 def _whole_number(match: re.Match[str]) -> tuple[str, int]:
-    """The number in the group, with what the group has left out of it, but for its sign; and where it ends.
+    """The number in the group, completed by what the group left out of it (except a sign); and where it ends.
 
     ``([0-9.]+)`` finds 1.2 in ``1.2e-05``, and ``([0-9.]+) s`` finds 05. A comma that the pattern itself has
-    matched parts two numbers.
+    matched separates two numbers.
     """
     text, written, (begin, end) = match.string, match[1] or "", match.span(1)
     if not _PLAIN.fullmatch(written):
@@ -106,14 +107,14 @@ def _whole_number(match: re.Match[str]) -> tuple[str, int]:
 
 
 def _size(unit: re.Match[str] | None) -> float:
-    """The number that the letters before a unit stand for; of none 1."""
+    """The factor that the prefix of a unit stands for; 1 without one."""
     return _MAGNITUDES.get(unit["magnitude"] or "", 1.0) if unit else 1.0
 
 
 def how_to_read(text: str) -> str:
-    """What to do about a number in a form that is not read, as the end of a message; else empty."""
+    """What to do about a number in a form that cannot be read, as the end of a message; else empty."""
     if (whole := _WITH_UNIT.fullmatch(text)) and whole["time"]:
         return ": give the metric a unit of time, as unit: ms"
     if _WITH_COMMAS.fullmatch(text):  # a thousand to some, a fraction to others
-        return ": have it printed without commas (| tr -d ,); what parts numbers is to be in the pattern"
+        return ": print it without commas (| tr -d ,); a comma between two numbers has to be in the pattern"
     return ""

@@ -1,4 +1,4 @@
-"""The values of a configuration as a program is given them: in arguments, variables and config files. Pure.
+"""The values of a configuration as texts for a program: in arguments, variables and config files. Pure.
 
 =====================  =====================  ==========================================
 value                  as text                in a config file
@@ -39,7 +39,7 @@ def as_text(value: Value) -> str:
 def placeholder_values(
     configuration: Mapping[str, Value], workload: Mapping[str, object], folder: str, config: str = ""
 ) -> dict[str, str]:
-    """What each placeholder stands for: ``tile_m``, ``workload.m``, ``folder``, ``config`` if it has one."""
+    """The text for each placeholder: ``tile_m``, ``workload.m``, ``folder``, ``config`` if there is one."""
     values = {f"workload.{name}": as_text(freeze(fact)) for name, fact in workload.items()}
     values |= {placeholders.FOLDER: folder} | ({placeholders.CONFIG: config} if config else {})
     return values | {name: as_text(value) for name, value in configuration.items()}

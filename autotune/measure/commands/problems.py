@@ -17,14 +17,9 @@ from autotune.space.spec import CommandObjective, MetricSpec
 
 
 def problems(spec: CommandObjective, metrics: Sequence[MetricSpec]) -> list[Problem]:
-    """The programs that are not there, the metrics that nothing can give, and knobs that go nowhere."""
+    """Programs that do not exist, metrics that nothing can give, and knobs that never reach the command."""
     found = [*_program_problems(spec), *_metric_problems(spec, metrics), *_knob_problems(spec)]
     return [replace(problem, where=spec.where) for problem in found]
-
-
-def is_needed(metric: MetricSpec) -> bool:
-    """Whether an outcome without it cannot be judged; a metric that is only recorded may be missing."""
-    return metric.goal is not None or metric.at_most is not None or metric.at_least is not None
 
 
 def _program_problems(spec: CommandObjective) -> list[Problem]:
@@ -50,7 +45,7 @@ def _program_problem(program: str, spec: CommandObjective) -> Problem | None:
         here = is_file(spec.base / program)
         return Problem(
             f"there is no program {program!r}",
-            expected="one that the variable PATH leads to, or a path with a /",
+            expected="a program on the PATH, or a path with a /",
             hint=f"write ./{program} for the one in {spec.base}" if here else own_python(program),
         )
     file = spec.base / program
@@ -62,7 +57,7 @@ def _program_problem(program: str, spec: CommandObjective) -> Problem | None:
 
 
 def _script_problem(command: Sequence[str], spec: CommandObjective) -> Problem | None:
-    """Of ``python bench.py``: that there is no such file, unless a ``prepare`` may make it."""
+    """That the file of ``python bench.py`` does not exist, unless ``prepare`` may make it."""
     script = command[1] if len(command) > 1 else ""
     by_python = Path(command[0]).name.startswith("python") and script.endswith(".py")
     if not by_python or spec.prepare or names(script) or is_file(spec.base / script):
@@ -74,7 +69,7 @@ def _script_problem(command: Sequence[str], spec: CommandObjective) -> Problem |
 
 
 def _knob_problems(spec: CommandObjective) -> list[Problem]:
-    """That every configuration would measure the same, where that is sure."""
+    """That every configuration would measure the same, where that is certain."""
     why = hands_nothing(spec)
     expected = '"--name={name}" for each knob, where the program takes it'
     hint = "or let the program ask: with autotune.run() as run: value = run.knob(name, default)"
@@ -96,5 +91,5 @@ def _metric_problems(spec: CommandObjective, metrics: Sequence[MetricSpec]) -> l
             hint="let the command print its metrics as a JSON object, or leave the bound out",
         )
         for m in metrics
-        if is_needed(m) and m.name not in given
+        if m.is_judged and m.name not in given
     ]

@@ -1,4 +1,4 @@
-"""One configuration of a command: its folder, its texts, and how each program of it is run there."""
+"""One configuration of a command: its folder and texts, and how its programs are run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CommandRun:
     folder: Path
     config: Path | None
     memory: PeakMemory | None
-    """Is told what each program took."""
+    """Notes the peak of each program."""
 
     @classmethod
     def of(
@@ -68,15 +68,15 @@ class CommandRun:
 
     @property
     def read_before(self) -> Path:
-        """A file that is there once ``prepare`` or ``check`` has read the knobs, in whatever worker."""
+        """A file that exists once ``prepare`` or ``check`` has read the knobs in any worker."""
         return self.cache / "runs" / f"{self.configuration.hash}.read"
 
     def listener(self, report: Reporter = SILENT) -> RunListener:
-        """What a program that opens :func:`autotune.run` finds."""
+        """The other end of :func:`autotune.run`, should the program open it."""
         return RunListener(self.cache / "runs", self.configuration, report)
 
     def assist(self, command: Sequence[str], rng: np.random.Generator | None = None) -> Finished:
-        """Run ``prepare`` or ``check``, whose reports are nobody's."""
+        """Run ``prepare`` or ``check``, whose reports are ignored."""
         with self.listener() as listener:
             ended = self.execute(command, rng, listener)
         if listener.was_read:
@@ -86,9 +86,9 @@ class CommandRun:
     def execute(
         self, command: Sequence[str], rng: np.random.Generator | None, listener: RunListener
     ) -> Finished:
-        """Run a program to its end, or until ``listener`` has the trial end.
+        """Run a program to its end, or until ``listener`` ends the trial.
 
-        An exit of 78 raises :class:`Infeasible`, unless the trial was to end anyway.
+        An exit code of 78 raises :class:`Infeasible`, unless the trial was being ended anyway.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.config is not None:
@@ -131,9 +131,9 @@ class CommandRun:
 
 
 def _report_line(listener: RunListener, line: str) -> None:
-    """Report a JSON object with a ``step``; all else that a program prints is no report.
+    """Report a line that is a JSON object with a ``step``; other lines are ignored.
 
-    One that has opened a run reports there, and its lines are for people.
+    So are all lines of a program that has opened a run, since it reports there.
     """
     if not line.lstrip().startswith("{"):
         return

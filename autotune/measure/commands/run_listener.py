@@ -1,4 +1,4 @@
-"""The worker's end of a program's :func:`autotune.run`: hands it the knobs, hears it, tells it to stop."""
+"""The worker's end of a program's :func:`autotune.run`: gives knobs, takes reports, tells it to stop."""
 
 from __future__ import annotations
 
@@ -34,29 +34,30 @@ from autotune.measure.stopped import Stopped
 from autotune.space.configuration import Value, plain
 
 GRACE_SECONDS = 10.0
-"""A program that was told to stop is given this, or twice its longest time between two reports."""
+"""How long a program that was told to stop may take, unless twice its longest time between reports is
+more."""
 
 LOOK_SECONDS = 0.2
-"""Between two looks at the messages: to be woken by each would interrupt the program while it sends."""
+"""The time between two looks for messages: waking up for each would interrupt the program while it sends."""
 
 _EVENTS_BYTES = 4096
 
 _AT_ONCE = 10_000
-"""Packets that are taken before something else has its turn."""
+"""How many packets are taken before something else has its turn."""
 
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
-"""What a packet of a program that is not ours may raise."""
+"""What reading a packet may raise that some other program has sent."""
 
 
 class Overlong(Exception):  # noqa: N818 - no error, but an end
-    """The program has run for as long as it was given."""
+    """The program has taken as long as it was allowed to (:meth:`RunListener.give`)."""
 
 
 class RunListener:
     """A context in which a program may open runs. ``with RunListener(...) as listener: start the program``
 
-    :meth:`attend` never waits. A report that the trial is to end with does not raise there: the program is
-    told, and has its grace to end by itself. When that is over :meth:`attend` raises :class:`Stopped`.
+    :meth:`attend` never waits. When a report ends the trial it does not raise: the program is told to stop,
+    and has some time of grace to do so. After that :meth:`attend` raises :class:`Stopped`.
     """
 
     def __init__(self, parent: Path, knobs: Mapping[str, Value], report: Reporter) -> None:
@@ -64,7 +65,7 @@ class RunListener:
         self.heard = Heard()
         self.stopped: Stopped | None = None
         self.was_read = False
-        """Whether somebody had the knobs: known once this context is left."""
+        """Whether a program has read the knobs; known once this context is left."""
         self.report = report
         self._folder = Path(tempfile.mkdtemp(prefix="run-", dir=parent))
         try:
@@ -83,30 +84,30 @@ class RunListener:
         self._over = math.inf
 
     def give(self, seconds: float) -> None:
-        """Have :meth:`attend` raise :class:`Overlong` so many seconds from now."""
+        """Let :meth:`attend` raise :class:`Overlong` after so many seconds from now."""
         self._over = time.monotonic() + seconds
 
     @property
     def document(self) -> str:
-        """What the variable ``AUTOTUNE_RUN`` is to say."""
+        """The value for the variable ``AUTOTUNE_RUN``: the path of the file with the knobs."""
         return str(self._folder / DOCUMENT)
 
     def fileno(self) -> int:
-        """Readable where a run begins or is at a rung. Messages do not wake us up: see :meth:`timeout`."""
+        """Readable when a run begins or is at a rung. Other messages do not wake us: see :meth:`timeout`."""
         return self._server.fileno()
 
     def timeout(self) -> float | None:
-        """Seconds until :meth:`attend` is to be called; ``None``: not before something comes.
+        """Seconds until :meth:`attend` has to be called; ``None``: only when something comes.
 
-        Where this process shares its core with the program, waking up for a message would interrupt the very
-        report that it comes from. So while a run is open, messages are looked for now and then, and where the
-        run knocks: it does at a rung, where it is to hear soon whether it is in vain.
+        This process shares its core with the program, so waking up for a message would interrupt the very
+        report that sends it. So while a run is open, messages are looked for only now and then, and at a
+        rung: there the run opens a new connection, since it soon has to know whether to go on.
         """
         due = min(self._deadline, self._next_look, self._over)
         return None if due == math.inf else max(due - time.monotonic(), 0.0)
 
     def attend(self) -> None:
-        """Take what has come."""
+        """Take the messages that have come, and raise where the trial must end."""
         with suppress(BlockingIOError):
             while True:
                 connection, _ = self._server.accept()
@@ -136,9 +137,10 @@ class RunListener:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _was_read(self) -> bool:
-        """By a run that was opened, by one that cannot reach us, or by any other reader.
+        """Whether the knobs were read: by an open run, by one that cannot reach us, or by anybody else.
 
-        The last shows itself as it opens the document. Where that cannot be told there may have been one.
+        Other readers are noticed when they open the document. Where that cannot be watched, it may have been
+        read.
         """
         if self.heard.runs or (self._folder / READ).exists() or self._openings is None:
             return True
@@ -150,7 +152,7 @@ class RunListener:
     # -- hearing -------------------------------------------------------------------------------
 
     def _receive(self, connection: socket.socket) -> bool:
-        """Take what has come; whether there may be more to come."""
+        """Take the packets that have come; returns whether more may come."""
         for _ in range(_AT_ONCE):
             try:
                 packet = connection.recv(LARGEST_BYTES)
@@ -182,7 +184,7 @@ class RunListener:
                 self.heard.end(message)
 
     def _reported(self, step: int, values: Mapping[str, float]) -> None:
-        """A report goes on to the session where it continues the curve."""
+        """Pass a report on to the session, if it continues the curve."""
         now = time.monotonic()
         self._longest = max(self._longest, now - self._last_report)
         self._last_report = now
@@ -230,7 +232,7 @@ class RunListener:
         (self._folder / DOCUMENT).write_text(json.dumps(document))
 
     def _watch(self) -> int | None:
-        """Notices who opens the document from now on; ``None`` where that cannot be told."""
+        """Watch whether anybody opens the document from now on; ``None`` where that is not possible."""
         try:
             return watch_openings(self.document)
         except OSError:

@@ -1,13 +1,14 @@
-"""What a program that opens :func:`autotune.run` and the worker that started it have in common.
+"""The protocol between a program that opens :func:`autotune.run` and the worker that started it.
 
 For each start of the program the worker makes a folder and names the document in it by the variable
-``AUTOTUNE_RUN``. It is a file's name, which reaches the ranks below a launcher; an open descriptor does not::
+``AUTOTUNE_RUN``. It is the name of a file, since an open descriptor would not reach the ranks below a
+launcher::
 
     run.json   worker ─▶ program   the knobs, and when a report is wanted at once
     socket     program ─▶ worker   one JSON object a packet: hello, report, end
                worker ─▶ program   a packet once a report that ``awaits`` it was decided upon
     board      worker ─▶ program   shared memory: the order to stop; and what the ranks tell each other
-    read       program ─▶ worker   an empty file: it has the knobs, though it says nothing
+    read       program ─▶ worker   an empty file: it has read the knobs, though it sends nothing
 
 Only the standard library is imported, and little of it: this is loaded in training scripts.
 """
@@ -29,7 +30,7 @@ READ = "read"
 ANSWER = b"decided"
 
 LARGEST_BYTES = 1 << 18
-"""Of a packet. The kernel's own limit may be lower."""
+"""The most bytes of a packet. The kernel's own limit may be lower."""
 
 BOARD_BYTES = 1 << 16
 """A sparse file: only the words in use take memory."""

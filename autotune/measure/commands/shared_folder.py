@@ -2,7 +2,7 @@
 
 Locks and stamps lie where all searches of a machine look
 (:func:`autotune.measure.cores.turns.locks_folder`), by the path of the folder. A stamp is the user's own:
-another user's search is kept out while it lasts, but what it has built is not noticed.
+the lock keeps another user's search out, but what that search has built is not noticed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from autotune.measure.cores.turns import FileLock, locks_folder
 
 @contextmanager
 def alone_at(path: Path, waiting: Callable[[], AbstractContextManager[None]] = nullcontext) -> Iterator[None]:
-    """While this lasts, no other search is at the folder or file. The kernel lets go with the process.
+    """Inside, no other search uses the folder or file. The kernel frees the lock when the process ends.
 
-    ``waiting`` is entered while another one is.
+    ``waiting`` is entered while this waits for another search.
     """
     lock = FileLock(_beside_the_locks(path, "alone"))
     try:
@@ -33,9 +33,10 @@ def alone_at(path: Path, waiting: Callable[[], AbstractContextManager[None]] = n
 
 
 class BuildStamp:
-    """What was built last in ``folder``, where that was by ``owner``. To be used by who is alone there.
+    """Which configuration was built last in ``folder`` by ``owner``. To be used inside :func:`alone_at`.
 
-    ``owner`` is a folder of one search, which no other has: no build of another search is ever trusted.
+    ``owner`` is a folder of one search that no other search has, so no build of another search is ever
+    trusted.
     """
 
     def __init__(self, folder: Path, owner: Path) -> None:
@@ -51,12 +52,12 @@ class BuildStamp:
             return False
 
     def clear(self) -> None:
-        """What stands in the folder is nobody's from now on."""
+        """From now on, what is in the folder counts for no configuration."""
         with suppress(FileNotFoundError):
             self._file.unlink()
 
     def write(self, what: str) -> None:
-        """Say that ``what`` was built. Where that cannot be written down, it will be built again."""
+        """Note that ``what`` was built. Where that cannot be written, it will be built again."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with suppress(OSError):
             file = os.open(self._file, flags, 0o600)

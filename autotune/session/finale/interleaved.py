@@ -135,7 +135,7 @@ def _without_noise(spec: StudySpec, contenders: Sequence[Contender]) -> bool:
     Not where the space file asks for readings, nor where something with a bound has noise: of a size under a
     limit of time three readings say the size, and not whether the limit is kept.
     """
-    decisive = [m.name for m in spec.metrics if m.goal or m.at_most is not None or m.at_least is not None]
+    decisive = [m.name for m in spec.metrics if m.is_judged]
     standing = [c for c in contenders if c.failure is None]
     return spec.measure.min_readings is None and all(
         len(set(c.values(name))) <= 1 for c in standing for name in decisive

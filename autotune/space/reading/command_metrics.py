@@ -64,7 +64,7 @@ class MetricsSource:
                 said = f"the wall clock gives {metric.name!r} in seconds, but its unit is"
                 expected = "unit: s, or another source of metrics"
                 self.problems.add(f"{said} {shorten(metric.unit)!r}", where, expected)
-        bounded = [metric.name for metric in self.metrics if _needed(metric) and not metric.goal]
+        bounded = [metric.name for metric in self.metrics if metric.is_judged and not metric.goal]
         for name in [*goals[1:], *bounded]:
             why = "goal" if name in goals else "bound"
             self.problems.add(
@@ -106,15 +106,10 @@ class MetricsSource:
         patterns = mapping(entries, title, _pattern, self.problems)
         given = {entry.key for entry in entries}
         for metric in self.metrics:
-            if _needed(metric) and metric.name not in given and not nearest(metric.name, given - {*names}):
+            if metric.is_judged and metric.name not in given and not nearest(metric.name, given - {*names}):
                 why = "goal" if metric.goal else "bound"
                 self.problems.add(f"no pattern for the metric {metric.name!r}, which has a {why}", node.where)
         return patterns
-
-
-def _needed(metric: MetricSpec) -> bool:
-    """Whether an outcome is judged by it."""
-    return bool(metric.goal) or metric.at_most is not None or metric.at_least is not None
 
 
 def _pattern(node: YamlNode, title: str) -> str:

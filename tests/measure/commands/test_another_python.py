@@ -38,7 +38,7 @@ def test_it_is_said_which_python_ran_and_which_has_the_module(tmp_path: Path) ->
     """``.venv/bin/autotune search`` without its environment: 'No module named autotune' had been all."""
     other_python(tmp_path, "autotune.hook")
     crashed = crash_of(tmp_path)
-    said = f"(it ran by {tmp_path}/bin/python3; {sys.executable}, by which autotune runs, has that module"
+    said = f"(it was run by {tmp_path}/bin/python3; {sys.executable}, which runs autotune, has that module"
     assert said in str(crashed) and said in crashed.mistake
 
 

@@ -75,7 +75,7 @@ def test_a_knob_may_be_written_anywhere(tmp_path: Path, fields: dict[str, Any]) 
 
 def test_a_program_that_gets_no_knob_measures_nothing(tmp_path: Path) -> None:
     objective = program(tmp_path, STARTS + PRINT, "{workload.n}")
-    with pytest.raises(CommandCrashed, match=r"^no knob gets to the command: .* autotune\.run$"):
+    with pytest.raises(CommandCrashed, match=r"^no knob reaches the command: .* autotune\.run$"):
         measure(objective)
     outcome = whole(objective)
     assert outcome.status is Status.CRASHED and outcome.facts[SURE] is True
@@ -96,7 +96,7 @@ def test_a_script_that_cannot_get_any_is_refused_before_it_runs(
     tmp_path: Path, fields: dict[str, Any]
 ) -> None:
     (tmp_path / "helper.py").write_text("VALUE = 2\n")
-    with pytest.raises(InputError, match=r"^no knob gets to the command: .* bench\.py asks for none"):
+    with pytest.raises(InputError, match=r"^no knob reaches the command: .* bench\.py asks for none"):
         program(tmp_path, "import helper\n" + PRINT, **fields)
 
 

@@ -88,7 +88,7 @@ def test_a_metrics_file_of_this_run(tmp_path: Path) -> None:
 def test_a_metrics_file_that_is_no_json_is_a_mistake_of_the_program(tmp_path: Path) -> None:
     code = "import sys; open('out.csv', 'w').write(f'{sys.argv[1]},0.5')"
     objective = runner(tmp_path, *python(code), "{size}", metrics_from="file", metrics_file="out.csv")
-    with pytest.raises(CommandCrashed, match=r"out.csv is no JSON: .*, and read by a pattern") as one:
+    with pytest.raises(CommandCrashed, match=r"out.csv is not JSON: .*, and read them with a pattern") as one:
         measure(objective, size=1)
     with pytest.raises(CommandCrashed) as other:
         measure(objective, size=20)
@@ -106,9 +106,9 @@ def test_nan_is_passed_on(tmp_path: Path) -> None:
         ("nothing of use", r'no line with a JSON object like {"time": 0.5} \(set .*\): nothing of use'),
         (
             str({"time": 1, "error": 0}),
-            "; one in braces is no JSON: expecting property name enclosed in double quotes: {'time': 1",
+            "; one in braces is not JSON: expecting property name enclosed in double quotes: {'time': 1",
         ),
-        ('{"time": .5, "error": 0}', "; one in braces is no JSON: a number begins with a point, as bc"),
+        ('{"time": .5, "error": 0}', "; one in braces is not JSON: a number begins with a point, as bc"),
         (
             '{"tim": 1, "error": 0}',
             "no metric 'time' in the JSON object it printed last; there is tim, error",
