@@ -1,4 +1,4 @@
-"""The baselines that an objective names, as they can be sent, stored and told apart by their names."""
+"""The baselines that an objective names, checked: plain texts, each with a name of its own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from autotune.measure.objective import Baseline, Objective
 from autotune.measure.phases.raised import describe
 
 _OURS = re.compile(r"the default|trial \d+")
-"""What the contenders of a finale are called that are configurations."""
+"""The names that a finale gives to configurations."""
 
 
 def baselines_of(objective: Objective) -> tuple[Baseline, ...]:
-    """Raises :class:`InputError` where they cannot be made, or two could not be told apart."""
+    """The baselines of ``objective``; :class:`InputError` where making them fails or a name is ambiguous."""
     title = f"{type(objective).__name__}.baselines()"
     try:
         found = tuple(

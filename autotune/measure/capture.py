@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 KEPT = 8192
-"""Bytes of output that are kept of a trial."""
+"""How many bytes of its output are kept with a trial."""
 
 _BLOCK = 1 << 16
 _MARK = "[... earlier output left out ...]\n"
@@ -14,7 +14,7 @@ _MARK = "[... earlier output left out ...]\n"
 class Tail:
     """Keeps the last :data:`KEPT` bytes that come through a pipe; the rest is read and forgotten.
 
-    So neither does an objective that prints megabytes stop at a full pipe, nor does it fill a disk.
+    So an objective that prints megabytes neither blocks on a full pipe nor fills a disk.
     """
 
     def __init__(self, descriptor: int) -> None:

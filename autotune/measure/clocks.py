@@ -1,7 +1,7 @@
 """The clocks, bound before any objective is loaded.
 
-One that puts a function of its own in the place of ``time.perf_counter``, as a simulation may, changes what
-its own code sees, and not what is measured of it.
+So an objective that replaces ``time.perf_counter``, as a simulation may, changes the time that its own code
+sees and not the time that is measured.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a program, a compiler or an exception has said, and which line of it tells why it failed."""
+"""The output of a program, a compiler or an exception: which line of it says why it failed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import signal
 from itertools import zip_longest
 
 MOST_MESSAGE = 2000
-"""Characters of a message that a trial keeps."""
+"""How many characters of a message are kept with a trial."""
 _CUT = " ..."
 
 MOST_TEXT = 1 << 20
-"""Characters of what an objective raised that are looked at; as much is kept of what a program prints."""
+"""How many characters of an exception's text are looked at; as many are kept of a program's output."""
 
 _PLACE = r".+[:(]\d+\)?|[\w+./-]+"
 """``bench.c:6:15``, ``kernel.cu(12)``, or a program such as ``cc1``."""
 _COMPILER_ERROR = re.compile(rf"({_PLACE}): (fatal )?error: |error(\[\w+\])?: ")
-"""GCC and Clang follow an error with its source, carets and notes, and with errors that come of it."""
+"""After the first error GCC and Clang print its source, carets and notes, and errors that follow from it."""
 
 _ONLY_THAT_IT_FAILED = re.compile(
     r"""(g?make|ninja)(\[\d+\])?:\ (\*\*\*|build\ stopped|Target\ .*\ not\ remade)
@@ -27,7 +27,7 @@ _ONLY_THAT_IT_FAILED = re.compile(
         |\s*$""",
     re.VERBOSE,
 )
-"""What make, a linker's driver, cargo, Perl and Java say in the end: the lines before say what."""
+"""What make, a linker's driver, cargo, Perl and Java print last; the lines before say what was wrong."""
 
 _CALL = re.compile(r"\s+at\s+\S")
 """A line of a stack as Java, JavaScript, C# and Rust write it: below what was thrown."""
@@ -40,23 +40,23 @@ _BELOW_THE_REASON = re.compile(
         |.*\bAborted\b(\ \(core\ dumped\)|\ {{10,}}\S.*|$)""",
     re.VERBOSE,
 )
-"""What Java, Node, Perl, Ruby, Rust, Go and a shell still say when they have said why."""
+"""What Java, Node, Perl, Ruby, Rust, Go and a shell print after the reason."""
 
 _THROWN = re.compile(
     r"Exception in thread |Caused by: |Unhandled exception"
     r"|([\w$]+\.)*\w*(Error|Exception|Rejection)\b( \[\w+\])?(: |$)"
 )
-"""The head of a stack. Of several in Java the last tells most: it is the cause of those before."""
+"""The head of a stack. Of several in Java the last says most: it is the cause of the others."""
 _PANIC = re.compile(r"thread '.*' (\(\d+\) )?panicked at (.*:\d+:\d+:$)?|panic: |fatal error: ")
-"""Of Rust and Go. The first tells most: others come of it. Newer versions of Rust have a place there, and
-what was wrong on the next line."""
+"""A panic of Rust or Go. The first one says most, since others follow from it. Newer versions of Rust print
+only the place there, and what was wrong on the next line."""
 _FRAME = re.compile(r'  File ".*", line \d+, in ')
-"""Of a traceback of Python. Behind the last one stands the exception, with what else it says indented."""
+"""A frame in a Python traceback. The exception follows the last frame; further lines of it are indented."""
 _LAST_WORDS = re.compile(
     r"  what\(\):  |terminate called after |libc\+\+abi: |memory allocation of \d+ bytes failed"
     r"|(?!\*\*\* )(.*\s)?FATAL\b|# There is insufficient memory for the Java "
 )
-"""What stands for itself, whatever is said behind it. ``*** FATAL CONFIG FILE ERROR ***`` is a heading."""
+"""Lines that state the reason, whatever follows them. ``*** FATAL CONFIG FILE ERROR ***`` is a heading."""
 
 _NO_MEMORY = re.compile(
     r"""MemoryError\b|\bstd::bad_alloc\b|heap\ out\ of\ memory$
@@ -86,14 +86,14 @@ def _runtimes_reason(lines: list[str]) -> str:
 
 
 def _exception(lines: list[str]) -> str:
-    """Of a Python program whose exception says more than a line, with nothing else printed behind it."""
+    """The first line of a Python exception of several lines; empty where other output follows it."""
     frames = [place for place, line in enumerate(lines) if _FRAME.match(line)]
     behind = [line for line in lines[frames[-1] + 1 :] if not line[:1].isspace()] if frames else []
     return behind[0] if len(behind) == 1 else ""
 
 
 def _last(lines: list[str]) -> str:
-    """The last that says why, if one does."""
+    """The last line that is not known to come after the reason; else the last one."""
     return next(
         (line for line in reversed(lines) if not _BELOW_THE_REASON.match(line)), lines[-1] if lines else ""
     )
@@ -106,8 +106,8 @@ def is_of_memory(line: str) -> bool:
 
 
 def kept(message: str) -> str:
-    """As much of a message as a trial keeps: its beginning, or from the line that tells why, where that lies
-    beyond."""
+    """As much of a message as is kept with a trial: its beginning, or what begins with the line that says why
+    where that would be cut off."""
     if len(message) <= MOST_MESSAGE:
         return message
     room = MOST_MESSAGE - len(_CUT)
@@ -119,13 +119,13 @@ def kept(message: str) -> str:
 
 
 def headline(message: str) -> str:
-    """The line of a trial's message that stands for it: a compiler's first error, else the first line."""
+    """The one line of a trial's message to show: a compiler's first error, else the first line."""
     lines = message.strip().splitlines()
     return next((line.strip() for line in lines if _COMPILER_ERROR.match(line)), lines[0] if lines else "")
 
 
 def text_of(error: BaseException) -> str:
-    """What an exception says. Its ``__str__``, or that of what it holds, may raise in its turn."""
+    """The text of an exception. Its ``__str__`` may itself raise, which is caught."""
     try:
         return writable(str(error).strip()[:MOST_TEXT])
     except (Exception, SystemExit) as second:  # noqa: BLE001 - whatever an objective's __str__ raises

@@ -1,4 +1,4 @@
-"""An objective may fork. A child that comes back to us from its code must not go on as a second one of us."""
+"""An objective may fork: a child that returns from its code must not go on as a second measuring process."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def forks_end_here() -> Iterator[None]:
-    """A process that is forked inside the block ends with it, as one does whose script has ended.
+    """A process that is forked inside the block ends at the end of the block, as if its script had ended.
 
-    It would take readings beside its parent, fork again at each, and send the session answers that nobody
-    has asked for: the next trial would be given them.
+    Otherwise it would take readings beside its parent, fork again at each of them, and send the session
+    answers that would be taken for those of the next trial.
     """
     here = os.getpid()
     try:

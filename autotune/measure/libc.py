@@ -49,8 +49,8 @@ def flush_c_output() -> None:
 def map_large_blocks(least: int) -> None:
     """Let each block of ``least`` bytes or more be mapped by itself (glibc), and unmapped when it is freed.
 
-    Otherwise the heap grows by what lies between blocks, which depends on all that came before: the same
-    training peaks some 4 % higher or lower. Mapping costs time. In a process of one's own the variable
+    Otherwise the heap grows by gaps between blocks, which depend on everything that came before: the peak of
+    the same training varies by some 4 %. Mapping costs time. For a process that is started anew, the variable
     ``MALLOC_MMAP_THRESHOLD_`` does the same.
     """
     option = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -68,7 +68,7 @@ def trim_heap() -> None:
 def watch_openings(path: str) -> int:
     """A descriptor that is readable once somebody on this machine has opened the file (inotify, Linux).
 
-    Raises ``OSError`` where that cannot be told, or there are too many such watches.
+    Raises ``OSError`` where inotify is missing, or there are too many such watches.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "inotify_init1"):

@@ -1,4 +1,4 @@
-"""Macros of a C or CUDA C source, as its compiler is told their values."""
+"""Macros of a C or CUDA C source, as options of its compiler."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from autotune.space.configuration import FrozenMap, Value, freeze, plain
 
 
 def definitions(macros: Mapping[str, Value]) -> list[str]:
-    """``-DNAME=VALUE`` of each: a number or a text as it is, a flag as 1 or 0.
+    """``-DNAME=VALUE`` for each: a number or a text as it is, a flag as 1 or 0.
 
-    C knows no ``True``: in an ``#if`` it is 0, like any name that nobody has defined. Raises ``TypeError``
-    for what a macro cannot be set to.
+    C does not know ``True``: in an ``#if`` it would be 0, like any name that is not defined. Raises
+    ``TypeError`` for a list or a mapping.
     """
     return [f"-D{name}={_written(name, freeze(value))}" for name, value in macros.items()]
 

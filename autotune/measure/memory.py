@@ -14,10 +14,11 @@ _RESET_PEAK = "5"
 class PeakMemory:
     """The most memory since it was made: of this process, or of a child that has ended.
 
-    Of this process it is what a cap counts: files that are mapped, libraries among them, are left out, for
-    their pages can be dropped; of a child they are included. The kernel's own high-water mark is set back at
-    the start (Linux 4.0); where it cannot be, the answer is that of the process's whole life. Children count
-    where they set a new record of theirs, and those of which :meth:`note` is told in any case.
+    For this process that is what a memory cap counts: mapped files, libraries among them, are left out, since
+    their pages can be dropped. For a child they are included. The kernel's high-water mark of this process is
+    reset at the start (Linux 4.0); where that is not possible, the peak is that of its whole life. The kernel
+    has only one mark for all children so far, so a child counts where it exceeds the earlier ones, or where
+    :meth:`note` is called for it.
     """
 
     def __init__(self) -> None:
@@ -26,35 +27,35 @@ class PeakMemory:
         forget_peak()
 
     def note(self, peak: int) -> None:
-        """A child has ended that took so many bytes at most."""
+        """Count a child that has ended, whose peak was so many bytes."""
         self._noted = max(self._noted, peak)
 
     def read(self) -> int:
-        """Bytes."""
+        """The peak in bytes."""
         children = _largest_child()
         return max(peak_resident(), children if children > self._children else 0, self._noted)
 
 
 def forget_peak() -> None:
-    """Set the high-water mark of this process back to what it has now, where the kernel lets it."""
+    """Reset the high-water mark of this process to what it uses now, where the kernel allows it."""
     with suppress(OSError):
         _CLEAR.write_text(_RESET_PEAK)
 
 
 def peak_resident() -> int:
-    """Bytes: the largest resident size of this process since its mark was set back, without mapped files."""
+    """The largest resident size of this process since its mark was reset, without mapped files, in bytes."""
     found = {"VmHWM": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, "RssFile": 0} | _status()
     return max(found["VmHWM"] - found["RssFile"], 0)
 
 
 def resident() -> int:
-    """Bytes: what this process has in memory now, without mapped files; 0 where that cannot be told."""
+    """What this process has in memory now, without mapped files, in bytes; 0 where that is unknown."""
     found = {"VmRSS": 0, "RssFile": 0} | _status()
     return max(found["VmRSS"] - found["RssFile"], 0)
 
 
 def _status() -> dict[str, int]:
-    """Bytes by name, as far as the kernel tells."""
+    """The sizes in ``/proc/self/status`` by name, in bytes; empty where it cannot be read."""
     found = {}
     with suppress(OSError, ValueError):
         for line in _STATUS.read_text().splitlines():

@@ -39,7 +39,8 @@ from autotune.status import Status
 class Signal(Exception):  # noqa: N818 - no error, but an answer
     """Raised by an objective to end a trial with a typed status.
 
-    One that stands for a program of its own which has ended may set how; the outcome will say so.
+    Where it stands for a program that has ended, ``stderr``, ``exit_code`` and ``signal`` say how; they
+    become part of the outcome.
     """
 
     status: ClassVar[Status]
@@ -61,7 +62,7 @@ class Infeasible(Signal):
 class WrongAnswer(Signal):
     """The configuration computes something else than it should.
 
-    ``metrics`` are what was measured of it all the same: a strategy learns how far past its bound one is.
+    ``metrics`` are what was measured all the same: a strategy learns from them how far a bound was missed.
     """
 
     status = Status.WRONG
@@ -95,11 +96,11 @@ class Context:
     """A folder for compiled files, shared by all processes of a session and empty when it begins. A new
     one is used when the objective's source changes, so that nothing stale is ever measured."""
     seed: int = 0
-    """Seeds fresh random inputs; another one for each trial and each round."""
+    """The seed of fresh random inputs; different for each trial and each round."""
     compiled: Path | None = None
     """The folder of :attr:`Objective.compile_cache`; ``None``: nothing is kept between searches."""
     ruled: frozenset[str] = frozenset()
-    """The facts of the workload that rules of the space use: they are known there, if nowhere else."""
+    """The facts of the workload that rules of the space use, so that the objective need not know them."""
 
     def size(self, name: str, default: int | None = None, *, least: int = 1) -> int:
         """A size of the workload, as :func:`size_in` reads it."""
@@ -113,7 +114,7 @@ class Context:
         return float(value)
 
     def choice(self, name: str, choices: Collection[str], default: str) -> str:
-        """A fact that is one of a few texts; ``default`` where the workload does not say, or ``null``."""
+        """A fact that is one of a few texts; ``default`` where the workload lacks it or has ``null``."""
         value = self.workload.get(name)
         if value is None:
             return default
@@ -122,7 +123,7 @@ class Context:
         return value
 
     def flag(self, name: str) -> bool:
-        """A fact that is true or false; false where the workload does not say. The text ``no`` is neither."""
+        """A fact that is true or false; false where the workload lacks it. The text ``no`` is neither."""
         value = self.workload.get(name, False)
         if not isinstance(value, bool):
             raise Infeasible(f"{name} should be true or false, and is {value!r}")
@@ -130,10 +131,10 @@ class Context:
 
 
 def size_in(workload: Mapping[str, Any], name: str, default: int | None = None, *, least: int = 1) -> int:
-    """A size of a workload: a whole number, ``least`` or more; ``default`` where the workload does not say.
+    """A size of a workload: a whole number, ``least`` or more; ``default`` where the workload lacks it.
 
-    Raises :class:`Infeasible` for anything else. ``int`` alone takes 1.5 for 1, and the product of nothing is
-    soon computed.
+    Raises :class:`Infeasible` for anything else: ``int`` would turn 1.5 into 1, and a size of 0 would be
+    measured as very fast.
     """
     if name not in workload and default is None:
         raise Infeasible(f"the workload has no {name!r}")
@@ -150,20 +151,20 @@ class Code:
 
     fingerprint: str = ""
     """Equal for configurations whose runs are the same: the same machine code, launched in the same way. The
-    first of them is measured, and the others share what came of it. Empty: nothing is shared."""
+    first of them is measured, and the others share its result. Empty: nothing is shared."""
     resources: Mapping[str, float] = field(default_factory=dict)
     """What it takes, by name: ``registers``, ``spilled_bytes``, ``shared_bytes`` ...; strategies see it."""
     facts: Mapping[str, object] = field(default_factory=dict)
     """What else is worth keeping with the trial, as JSON."""
     hopeless: str = ""
-    """Why running it is not worth a launch, where that is sure; its trial then ends as ``pruned``."""
+    """Why it is certainly not worth running; its trial then ends as ``pruned``. Empty: it may be."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """Something to hold a winner against, measured like a trial but not a configuration of the space.
+    """Something to compare a winner with, measured like a trial but not a configuration of the space.
 
-    ``environment`` is set for the process that measures it (``OPENBLAS_CORETYPE``, say).
+    ``environment`` are variables set in the process that measures it (``OPENBLAS_CORETYPE``, say).
     """
 
     name: str
@@ -175,87 +176,90 @@ class Objective:
     """Base class of objectives written in Python. Only :meth:`measure` must be overridden.
 
     One instance lives in each process that prepares or measures; ``__init__`` must be cheap. What a
-    configuration changes of its process (folder, environment variables, output, limits) is undone behind it;
-    what is to stay is set in ``__init__``, or where the module is loaded.
+    configuration changes in its process (folder, environment variables, output, limits) is undone after it;
+    set what should stay in ``__init__``, or when the module is loaded.
     """
 
     sources: ClassVar[tuple[str, ...]] = ()
-    """Further files that belong to the frozen source, relative to the one of the class that names them. Read
-    without running it, also from base classes and constants of the same project: one by one, as texts."""
+    """Further files that belong to the frozen source, relative to the file of the class that names them. They
+    are read from its text without running it, so name each as a text; base classes and constants of the same
+    project may name some too."""
 
     workload_facts: ClassVar[tuple[str, ...] | None] = None
-    """The facts that a workload may have; ``None``: any. Others are an error before the first trial, unless a
-    rule of the space uses them: see :mod:`autotune.measure.loading.facts`."""
+    """The facts that a workload may have; ``None``: any. Any other fact is an error before the first trial,
+    unless a rule of the space uses it: see :mod:`autotune.measure.loading.facts`."""
 
     checks_ahead: ClassVar[bool] = False
-    """Whether :meth:`load` and :meth:`check` also work in a preparing process, as code does that needs no
-    device of its own. The measuring core then does not spend its time on checks."""
+    """Whether :meth:`load` and :meth:`check` also work in a preparing process, which has no device of its
+    own. The measuring core then spends no time on checks."""
 
     worth_seconds: float = math.inf
-    """A run that takes longer is far worse than the best so far. Where the goal is the very time that it
-    takes, :meth:`measure` may end it there and return a :class:`Sample` that is ``cut_off``."""
+    """A run that takes longer than this many seconds is far worse than the best so far. Where the goal is the
+    time of the run itself, :meth:`measure` may end it then and return a :class:`Sample` that is
+    ``cut_off``."""
 
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
-    """``with self.waiting():`` while another search is waited for (a lock, say): time that is not the trial's
-    own, and does not count for its limit."""
+    """Use ``with self.waiting():`` around a wait for another search (for a lock, say): that time does not
+    count towards the trial's limit."""
 
     report: Reporter = SILENT
-    """For early stopping: call ``self.report(step, loss=...)`` in :meth:`measure`, which may end the trial
-    there. One call of :meth:`measure` is then the whole trial, and it may return nothing."""
+    """For early stopping: call ``self.report(step, loss=...)`` in :meth:`measure`; that call may end the
+    trial. One call of :meth:`measure` is then the whole trial, and it may return nothing."""
 
     memory: PeakMemory | None = None
-    """What is watching the memory of a trial: for an objective that runs programs, to note what each took."""
+    """Measures the memory of a trial. An objective that runs programs calls its ``note`` for each of them."""
 
     final: bool = False
-    """Whether this is the re-measurement that defends a winner. What a search must not see, a test split say,
-    is looked at only then; a bound of such a metric holds for the winner."""
+    """Whether this is the re-measurement that defends a winner. Data that a search must not see, a test split
+    say, may be used only then; a bound of such a metric holds for the winner."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
 
     @property
     def is_warm(self) -> bool:
-        """Whether a warm-up would warm nothing that is not warm already; default: never."""
+        """Whether everything that a warm-up would warm is warm already; default: never."""
         return False
 
     @property
     def warms_up(self) -> bool:
-        """Whether :meth:`measure` warms up by itself before the first reading with another ``rng``.
+        """Whether :meth:`measure` itself warms up when it is given another ``rng``; default: no.
 
-        Default: no. Where it does, a reading of a re-measurement does not follow one that only warms caches.
+        If so, a re-measurement does not take a reading that only warms caches before the one that counts.
         """
         return False
 
     @cached_property
     def compile_cache(self) -> CompileCache:
-        """What was compiled in this and in earlier searches, by all that went in: for :meth:`prepare`."""
+        """What :meth:`prepare` compiled in this and earlier searches, by a key of everything that went in."""
         return CompileCache(self.context.compiled)
 
     @cached_property
     def prepared_data(self) -> PreparedData:
-        """Data sets as they were prepared in this and in earlier searches, or in this search alone."""
+        """Data sets that were prepared in this search and, given ``context.compiled``, in earlier ones."""
         return PreparedData((self.context.compiled or self.context.cache) / "data")
 
     @property
     def prepares(self) -> bool:
-        """Whether there is anything to prepare ahead of a configuration's turn, in a process for that."""
+        """Whether a configuration is prepared ahead of its turn, in a preparing process."""
         return type(self).prepare is not Objective.prepare
 
     def standing(self) -> frozenset[int]:
-        """Processes that it keeps from one configuration to the next: no leftovers of it. Default: none."""
+        """Ids of processes that it keeps between configurations, and that are not killed. Default: none."""
         return frozenset()
 
     def stand_by(self) -> None:
-        """Do now what would take the first trial seconds: wake a device, load a library. Default: nothing.
+        """Do what would cost the first trial seconds: wake a device, load a library. Default: nothing.
 
-        Called in a process that measures, before its first trial, which may still be prepared meanwhile, and
-        not where the place is shared with other searches: so nothing may depend on it. What it raises is let
-        go; where its process dies of it or it does not end, another process does without. In a re-measurement
-        (:attr:`final`) others do the same on the same device at that moment: nothing may be timed then.
+        Called in a measuring process before its first trial, perhaps while that is still being prepared. It
+        is not called where the device is shared with other searches, so nothing may depend on it. Exceptions
+        are ignored; if the process dies or hangs in it, another one takes over without calling it. In a
+        re-measurement (:attr:`final`) other processes do the same on the same device at that moment, so
+        nothing may be timed in it.
         """
 
     def knob_problems(self, knobs: Collection[str]) -> list[Problem]:
-        """What it expects of the knobs of a space, and these lack. Default: nothing."""
+        """What is wrong with the names of a space's ``knobs`` for this objective; default: nothing."""
         return []
 
     def prepare(self, configuration: Configuration) -> Any:
@@ -263,7 +267,7 @@ class Objective:
         return configuration
 
     def code(self, prepared: Any) -> Code:
-        """What is known of what :meth:`prepare` has just made, in the same process. Default: nothing."""
+        """What is known of ``prepared`` before it runs; called in the process that prepared it."""
         return Code()
 
     def load(self, prepared: Any) -> Any:
@@ -280,36 +284,37 @@ class Objective:
 
     @property
     def unsettled(self) -> float:
-        """How far the first readings of a configuration may be off, as a share; default: 0, not at all.
+        """How far the first readings of a configuration may be off, as a fraction; default: 0, not at all.
 
-        Where they may be, a search takes some to see whether it is far worse than the best. If not, it calls
-        :meth:`settle`, and reads it anew.
+        Where it is above 0, a search takes a few readings to see whether the configuration is far worse than
+        the best. If not, it calls :meth:`settle` and reads it anew.
         """
         return 0.0
 
     def settle(self, loaded: Any) -> bool:
-        """Bring what is measured into the state in which it stays while it is used. Default: nothing.
+        """Bring what is measured into the steady state that it has in use; default: nothing.
 
-        Returns whether readings before that do not count. A re-measurement (:attr:`final`) does not ask:
-        there each reading has to be of the settled state.
+        Returns whether earlier readings are to be discarded. A re-measurement (:attr:`final`) does not call
+        it: there each reading has to be of the steady state.
         """
         return False
 
     @property
     def shared_error(self) -> float:
-        """How far the readings just taken may all be off together, as a share; default: 0, not at all.
+        """How far all readings just taken may be off together, as a fraction; default: 0, not at all.
 
-        A standard deviation, of what a device is like for as long as one configuration is read, say. It is in
-        what is known of the configuration, and readings end where more would hardly tell more beside it.
+        It is a standard deviation: of the state of a device, say, which stays the same while one
+        configuration is read. It widens the interval of the configuration, and readings end when more of them
+        would hardly narrow it.
         """
         return 0.0
 
     @property
     def averaged(self) -> bool:
-        """Whether the last reading was a mean of many, off by :attr:`shared_error` and hardly more.
+        """Whether the last reading was a mean of many, whose error is :attr:`shared_error` and little more.
 
-        Default: no. Where it was, a search reads a configuration once, or as often as the ``min_readings`` of
-        the space file, and readings of the same trial from before the first such one do not count.
+        Default: no. If so, a search reads a configuration once, or as often as ``min_readings`` in the space
+        file says, and earlier readings of the same trial that were no such means are discarded.
         """
         return False
 
@@ -318,7 +323,7 @@ class Objective:
         return ()
 
     def load_baseline(self, baseline: Baseline) -> Any:
-        """What :meth:`measure` and :meth:`check` are to be handed for ``baseline``."""
+        """What is passed to :meth:`check` and :meth:`measure` as ``loaded`` for ``baseline``."""
         raise NotImplementedError(f"{type(self).__name__} must define load_baseline()")
 
 

@@ -11,10 +11,10 @@ CODE = "code"
 """In the facts of a trial: the fingerprint of the code that it ran."""
 
 SURE = "sure"
-"""In the facts of a trial that failed by a mistake: true where that cannot lie in its configuration."""
+"""In the facts of a trial that failed by a mistake: true where its configuration cannot be the reason."""
 
 UNREACHED = "unreached"
-"""In the facts of a trial of a command: the names of the knobs that never got to it."""
+"""In the facts of a trial of a command: the names of the knobs that never reached it."""
 
 LEFT_RUNNING = "left_running"
 """In the facts of a trial of a command: the names of processes that its runs left; they were ended."""
@@ -39,9 +39,9 @@ MISTAKE = "mistake"
 or something missing on the machine (:mod:`autotune.measure.phases.mistakes`)."""
 
 TIMELINE = "timeline"
-"""In the facts of a trial: ``{stage: [began, ended, lane]}`` in seconds since the epoch, the stages being
-``prepare``, ``check`` where it came ahead, and ``measure``; the lanes of a stage are the workers that are at
-it side by side."""
+"""In the facts of a trial: ``{stage: [began, ended, lane]}``, times in seconds since the epoch. The stages
+are ``prepare``, ``check`` (where it came before the trial's turn) and ``measure``; the lane is the number of
+the worker among those that do this stage side by side."""
 
 
 @dataclass(frozen=True)

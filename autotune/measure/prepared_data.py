@@ -6,12 +6,13 @@ same for all of them. An entry is a folder of ``.npy`` files and a list of them 
     folder/ab/abcdef.../manifest.json   {"key": ..., "arrays": {name: sha256}}
                         inputs.npy      opened as a memory map, read only, so that processes share it
 
-It is written beside its place and renamed into it: a process that is killed leaves nothing half done. Of
-several that want the same entry, one makes it and the others wait. An entry that is not what its list says
-is made anew. What was not used for the longest is removed when the folder grows past its limit.
+An entry is written under another name and then renamed, so a process that is killed leaves none half done. Of
+several processes that want the same entry, one makes it and the others wait. An entry whose files do not have
+the hashes in its list is made anew. When the folder grows past its limit, the entries that were not used for
+longest are removed.
 
-The key must hold all that decides what comes out: the hash of the raw data, the parameters, and a text that
-is changed whenever the code that makes it is.
+The key must hold everything that the result depends on: the hash of the raw data, the parameters, and a text
+that is changed whenever the code that prepares the data changes.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class PreparedData:
 
     @contextmanager
     def _alone_at(self, key: str) -> Iterator[None]:
-        """While this lasts, nobody else makes the entry. The kernel lets go with the process."""
+        """Inside, no other process makes the entry. The kernel frees the lock when the process ends."""
         entry = self._path(key)
         with ExitStack() as held:
             with suppress(OSError):  # no such folder, or no locks: then several may make the same

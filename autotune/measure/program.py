@@ -1,8 +1,8 @@
 """Runs a program to its end: bounded output, the exit told from a signal, no orphan left behind.
 
-The program stays in the process group of the process that started it, so that a worker that is killed
-with its group takes it along, and asks the kernel to be killed should its parent die alone. It is
-waited for by itself: a grandchild that keeps the pipes open does not hold up the reading.
+The program stays in the process group of the process that started it, so it is killed along with a worker
+that is killed with its group; it also asks the kernel to be killed should its parent die alone. Only the
+program itself is waited for: a grandchild that keeps the pipes open does not hold up the reading.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from autotune.measure.memory import PeakMemory
 
 HEAD_BYTES = 1 << 16
 TAIL_BYTES = 1 << 20
-"""Of a long output, this much of its beginning and of its end is kept."""
+"""How much of a long output is kept: so many bytes of its beginning, and so many of its end."""
 
 PASSED_ON = 1 << 13
-"""Of what comes at once, so much of the end is passed on: no more is kept with a trial."""
+"""How many bytes at the end of a piece of output are passed on; no more is kept with a trial."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Finished:
     stdout: str
     stderr: str
     seconds: float
-    """Wall clock, from when its process was to become the program to its end."""
+    """Wall clock, from just before ``exec`` to the end of the program."""
 
     @property
     def succeeded(self) -> bool:
@@ -55,7 +55,7 @@ class Finished:
 
     @property
     def last_words(self) -> str:
-        """The line of stderr, or else of stdout, that tells most, to be put after a message."""
+        """``: `` and the line of stderr, or else of stdout, that says most; to be put after a message."""
         found = self._reason
         return f": {found[:300]}" if found else ""
 
@@ -63,7 +63,7 @@ class Finished:
     def ran_out_of_memory(self) -> bool:
         """Whether it failed, and gives a lack of memory as the reason.
 
-        What a program survives, and says on the way to another end, is no reason.
+        A lack of memory that it reported, survived and then failed for another reason does not count.
         """
         return not self.succeeded and is_of_memory(self._reason)
 
@@ -73,16 +73,16 @@ class Finished:
 
 
 class Attendant(Protocol):
-    """Somebody who is called now and then while a program runs. What it raises ends the program."""
+    """Called now and then while a program runs. An exception that it raises ends the program."""
 
     def fileno(self) -> int:
-        """Readable where there is something to do."""
+        """A descriptor that is readable when there is something to do."""
 
     def timeout(self) -> float | None:
-        """Seconds until it is to be called even so; ``None``: no such time."""
+        """Seconds after which it is called in any case; ``None``: never."""
 
     def attend(self) -> None:
-        """Do what there is to do, without waiting."""
+        """Do what there is to do now, without waiting for more."""
 
 
 def run_program(
@@ -95,9 +95,10 @@ def run_program(
 ) -> Finished:
     """Run ``arguments`` in ``folder`` and wait. Raises ``OSError`` where it cannot be started.
 
-    ``on_line`` is given each line of stdout as it comes. What it raises ends the program. All that it prints
-    goes to the stderr of this process too, as it comes: a worker's is kept with its trial, however that ends.
-    ``memory`` is told what it took, also where it was ended.
+    ``on_line`` is called with each line of stdout as it comes; an exception that it raises ends the program.
+    All output of the program is also written to the stderr of this process at once: that of a worker is kept
+    with its trial, however the trial ends. The peak of the program is noted in ``memory``, also where it was
+    killed.
     """
     began = _Moment()
     process = subprocess.Popen(
@@ -131,7 +132,7 @@ def run_program(
 
 
 def _reaped(process: subprocess.Popen[bytes], memory: PeakMemory | None) -> int:
-    """Wait for its end, and note what memory it took; its exit code as :mod:`subprocess` has it."""
+    """Wait for its end and note its peak of memory; returns its exit code as :mod:`subprocess` has it."""
     if process.returncode is None:
         _, status, usage = os.wait4(process.pid, 0)
         if memory is not None:
@@ -158,10 +159,10 @@ _TIME = struct.Struct("=d")
 
 
 def _becoming(began: _Moment) -> Callable[[], None]:
-    """What the child does before it becomes the program.
+    """What the child does just before it becomes the program.
 
-    A copy of a process that has loaded large libraries is made first, which takes longer than many a program
-    and is none of its time.
+    The time is noted here, since forking a process that has loaded large libraries takes longer than many a
+    program, and is not part of the program's time.
     """
     die_with_us = dying_with_parent()
 
@@ -206,13 +207,13 @@ class Bounded:
 
 
 def _pass_on(data: bytes) -> None:
-    """To our own stderr; one that is closed or full is nobody's loss."""
+    """Write it to our own stderr; where that is closed or full, it is dropped."""
     with suppress(OSError):
         os.write(2, data[-PASSED_ON:])
 
 
 class Lines(Bounded):
-    """Tells each line of a stream when it is complete, and keeps it as well."""
+    """Passes each line of a stream on when it is complete, and keeps it as well."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__()
@@ -234,7 +235,8 @@ class Lines(Bounded):
 def _collect(pid: int, streams: Mapping[IO[bytes], Bounded], attendant: Attendant | None) -> float | None:
     """Read the streams until the process has ended; on an old kernel until all of them are closed.
 
-    Returns when its end was seen, before what it had left to be read was: that is none of its time.
+    Returns the time at which its end was seen, before the rest of its output was read; ``None`` on an old
+    kernel.
     """
     ended: float | None = None
     with selectors.DefaultSelector() as selector:
@@ -273,7 +275,7 @@ def _collect(pid: int, streams: Mapping[IO[bytes], Bounded], attendant: Attendan
 
 
 def _read(descriptor: int, kept: Bounded) -> bool:
-    """Take what is there; whether there may be more to come."""
+    """Read what is there; returns whether more may come."""
     try:
         data = os.read(descriptor, 1 << 16)
     except BlockingIOError:
@@ -283,7 +285,7 @@ def _read(descriptor: int, kept: Bounded) -> bool:
 
 
 def _read_all(descriptor: int, kept: Bounded) -> None:
-    """Take what is left in a pipe after the end, but not for ever: a grandchild may write on."""
+    """Read what is left in a pipe after the end, but not for ever: a grandchild may still be writing."""
     for _ in range(TAIL_BYTES >> 12):
         try:
             data = os.read(descriptor, 1 << 16)

@@ -16,20 +16,20 @@ from autotune.measure.cores.pace import Pace
 from autotune.provenance.host.pressure import pressure
 
 _GROWING = ("cpu_stall", "memory_stall", "io_stall", "steal", "own_switches", "own_wait")
-"""Counters of which a reading's context holds the difference; one that stood still is left out."""
+"""Counters whose difference over a reading is in its context; those that did not change are left out."""
 
 MOSTLY = 0.5
-"""Of a reading. A process that neither computed nor was ready to for so long waited for a program, for ranks
-or for a device, and for how long it had no core says nothing of these."""
+"""Fraction of a reading. A process that computed or was ready to compute for less than this waited for a
+program, for ranks or for a device; how long it had no core says nothing about those."""
 
 _LEVELS = ("runnable", "frequency_mhz")
-"""What a reading's context holds as it stands at its end."""
+"""Values that are in the context of a reading as they were at its end."""
 
 _MASKED = "MaskedConstant"
 """The type of numpy's ``masked``, the mean of nothing: as a plain number it would be 0."""
 
 MOST_DISCARDED = 20
-"""Readings of one trial that do not count because of the device; then it is left as it is."""
+"""After so many readings that do not count because of the state of the device, a trial ends as it is."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,20 @@ class Sample:
     """What ``measure`` may return in place of plain numbers, where more is known of a reading."""
 
     values: Mapping[str, float]
-    """By metric."""
+    """The numbers, by the names of their metrics."""
     context: Mapping[str, float] = field(default_factory=dict)
     """What the device looked like, as numbers; stored with the reading."""
     discarded: str = ""
     """Why the reading does not count (``"throttled"``): it is kept and taken again. Empty: it counts."""
     facts: Mapping[str, object] = field(default_factory=dict)
-    """What is to be kept with the trial, as JSON; of several samples the last one counts."""
+    """JSON to keep with the trial; where several samples have the same fact, the last one counts."""
     cut_off: bool = False
-    """Whether it was ended before its time, as longer than :attr:`Objective.worth_seconds`: it is worse than
+    """Whether the run was ended because it took longer than :attr:`Objective.worth_seconds`: it is worse than
     the values say."""
 
 
 class Clock:
-    """Stands around each call of ``measure``: when it was, what it cost, what the machine did meanwhile.
+    """A context manager around each call of ``measure``: when it was, how long it took, what the machine did.
 
     ``context`` is in seconds of the whole call, inputs and calibration included: ``wall``, ``cpu``
     (processor time of this process), ``..._stall`` (some task of the machine waited for it) and
@@ -104,25 +104,25 @@ def measures_itself(context: Mapping[str, float]) -> bool:
 
 
 def share_of(context: Mapping[str, float], name: str) -> float:
-    """The part of a reading that the seconds ``name`` of its ``context`` are, at most all of it.
+    """The seconds ``name`` in the ``context`` of a reading as a fraction of the whole reading, at most 1.
 
-    What the machine did is sampled around the reading, and the samples take longer than a short one: a wait
-    between them may lie before it. Only ``cpu`` may be more, that of several threads. ``wall`` must be known.
+    The machine is sampled before and after the reading, and sampling takes longer than a short reading: so a
+    wait may lie outside of it. Only ``cpu`` may be above 1, with several threads. ``wall`` must be known.
     """
     share = context.get(name, 0.0) / context["wall"]
     return share if name == "cpu" else min(share, 1.0)
 
 
 _FLAGS = ("bool", "bool_")
-"""What flags are called in Python and in either numpy."""
+"""The type names of flags in Python and in both major versions of numpy."""
 
 
 def named_values(returned: object, default: str, goals: Collection[str] = ()) -> dict[str, float]:
     """What ``check`` or ``measure`` returned as plain numbers by name; a bare number is ``default``.
 
-    Raises ``TypeError`` for anything that is no number. For what is judged, ``default`` and the ``goals``, a
-    flag is none: it says whether something went well, and would be a time of a second. It may be a metric
-    with a bound. What a command prints or reports is held to the same.
+    Raises ``TypeError`` for anything that is not a number. A flag is one, for a metric with a bound, but not
+    for ``default`` and the ``goals``: it says whether something went well, and would count as one second. The
+    same holds for what a command prints or reports.
     """
     named = returned if isinstance(returned, Mapping) else {default: returned}
     for name, value in named.items():
@@ -137,10 +137,10 @@ def plain_context(context: Mapping[str, float]) -> dict[str, float]:
 
 
 def plain_facts(facts: Mapping[str, object]) -> dict[str, object]:
-    """Facts as what JSON makes of them, so that they can be sent and stored wherever they come from.
+    """Facts as plain JSON, so that they can be sent and stored whatever types they had.
 
-    Scalars of numpy, torch and their kind become plain numbers. Raises ``TypeError`` with the name of a fact
-    that is no JSON.
+    Scalars of numpy, torch and the like become plain numbers. Raises ``TypeError`` with the name of a fact
+    that is not JSON.
     """
     return {str(name): _plain(value, str(name)) for name, value in facts.items()}
 

@@ -1,4 +1,4 @@
-"""What an objective says while it runs: the reporter that it is handed, and how its run is ended early.
+"""Reports of an objective while it runs: the reporter that it is given, and how its run is ended early.
 
 An objective calls ``report(step, loss=...)`` after ``step`` steps of its resource. Where the trial is to
 end, the call raises :class:`Stopped`, which unwinds the objective's own code::
@@ -8,9 +8,10 @@ end, the call raises :class:`Stopped`, which unwinds the objective's own code::
                           ▼  │ go on
                        decided ──▶ Stopped                 at a rung: stopped or paused
 
-A loop of microseconds would have the session write down more than anybody looks at. So a reporter may be
-*thinned*: once a run has made a hundred reports, one is heard every tenth of a second. The last is always
-heard, and what is judged or learned from. A run of a program (:mod:`autotune.hook.runs.reports`) sends fewer.
+A loop that reports every few microseconds would make the session write down more than anybody looks at. So a
+reporter may be *thinned*: after the first hundred reports of a run, only one is heard every tenth of a
+second. The last one is always heard, and so are those that are judged or learned from. The hook in a program
+(:mod:`autotune.hook.runs.reports`) sends even fewer.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from autotune.space.spec import StudySpec
 from autotune.status import Status
 
 ALL_HEARD = 100
-"""So many reports of a run are all heard: the curve of a short training is kept whole."""
+"""The first so many reports of a run are all heard, so that the curve of a short training is kept whole."""
 
 SECONDS_BETWEEN = 0.1
-"""Between two of the others that nobody needs."""
+"""The least time between two later reports, unless one is judged or learned from."""
 
 FOLDER = "checkpoints"
 """Where in the session's scratch folder each configuration has a folder of its own."""
@@ -49,30 +50,30 @@ class Curve:
     steps: int
     """The whole resource: the run is complete after so many."""
     metric: str
-    """What every report must bring."""
+    """The metric that every report must have."""
     decide_at: tuple[int, ...] | None
-    """The steps at which the run waits to hear whether it may go on; ``None``: at each report."""
+    """The steps at which the run waits for the decision whether it goes on; ``None``: at each report."""
     done: int = 0
-    """The step at which the trial was paused; nothing is decided again up to it."""
+    """The step at which the trial was paused before; up to it nothing is decided again."""
     pauses: bool = False
     """Whether a run that waits may be paused there, to go on later."""
     rungs: tuple[int, ...] = ()
-    """The steps at which the value of every trial is kept, whoever is decided upon there."""
+    """The steps at which the value of every trial is kept, whether or not anything is decided there."""
 
     def waits(self, before: int, step: int) -> bool:
-        """Whether a report of ``step`` that follows one of ``before`` is decided upon."""
+        """Whether a report of ``step`` that follows one of ``before`` waits for a decision."""
         before = max(before, self.done)
         if not before < step < self.steps:
             return False
         return self.decide_at is None or any(before < rung <= step for rung in self.decide_at)
 
     def counts(self, before: int, step: int) -> bool:
-        """Whether the value of a report of ``step`` that follows one of ``before`` is kept for its step."""
+        """Whether a report of ``step`` that follows one of ``before`` is the first at a rung, or the last."""
         return step >= self.steps or any(before < rung <= step for rung in self.rungs)
 
 
 def whole_run(spec: StudySpec) -> Curve | None:
-    """How a run is followed that nobody is to stop; ``None`` where a reading is no run."""
+    """How a run is followed that is never stopped; ``None`` for a study without early stopping."""
     early = spec.search.early_stopping
     if early is None:
         return None
@@ -81,7 +82,7 @@ def whole_run(spec: StudySpec) -> Curve | None:
 
 
 Hear = Callable[[Report, bool], str]
-"""Takes a report, and whether the run waits; gives why the run is to end, or an empty text to go on."""
+"""Takes a report, and whether the run waits for it; returns why the run must end, or ``""`` to go on."""
 
 
 def _unheard(report: Report, waits: bool) -> str:
@@ -89,7 +90,7 @@ def _unheard(report: Report, waits: bool) -> str:
 
 
 class Reporter:
-    """``report(step, loss=...)``: tells how far the run has come. Nothing happens where nobody listens.
+    """``report(step, loss=...)``: says how far the run has come. Does nothing where nobody listens.
 
     ``steps`` is the whole resource, ``None`` where none is set.
 
@@ -104,12 +105,12 @@ class Reporter:
         *,
         thinned: bool = False,
     ) -> None:
-        """One that is ``thinned`` has to be closed, which lets its last report be heard."""
+        """One that is ``thinned`` must be closed: then its last report is heard."""
         self.curve = curve
         self.last: Report | None = None
         self.count = 0
         self.ended: Stopped | None = None
-        """Set when the run was told to end, whether or not the objective let the exception pass."""
+        """Set once the run must end, whether or not the objective lets the exception pass."""
         self._over = False
         self._folder = folder
         self._hear = hear
@@ -118,7 +119,8 @@ class Reporter:
         self._lock = threading.Lock()
         self._seconds_between = SECONDS_BETWEEN if thinned else 0.0
         self._unheard: Report | None = None
-        """The last report, where nobody has heard it, with the metrics of those before it."""
+        """The last report, where it was not heard, with the metrics of those before it that were not
+        either."""
         self._heard_at = 0.0
 
     @property
@@ -138,8 +140,8 @@ class Reporter:
     def may_pause(self, step: SupportsIndex) -> bool:
         """Whether the run may be paused at the report of ``step``, to go on from there later.
 
-        What it needs for that is to be saved before. Under a policy that decides at once it is never so, and
-        saving takes time for nothing.
+        If so, save a checkpoint before that report. It is never so under a policy that decides at once, where
+        saving would take time for nothing.
         """
         before = self.last.step if self.last is not None else -1
         return self.curve is not None and self.curve.pauses and self.curve.waits(before, _whole(step))
@@ -147,10 +149,10 @@ class Reporter:
     def __call__(
         self, step: SupportsIndex, metrics: Mapping[str, float] | None = None, /, **named: float
     ) -> None:
-        """``step`` steps are done, and the metrics are now these.
+        """Report that ``step`` steps are done, and the metrics by now.
 
-        Raises :class:`Stopped` where the run is to end; ``TypeError`` or ``ValueError`` for a report that
-        cannot be used: a step before the last one, a metric that is no number or that is missing.
+        Raises :class:`Stopped` where the run must end; ``TypeError`` or ``ValueError`` for a report that
+        cannot be used: its step is not above the last one, or a metric is missing or not a number.
         """
         if self.curve is None or os.getpid() != self._pid:
             return
@@ -166,7 +168,7 @@ class Reporter:
                 raise
 
     def close(self) -> None:
-        """The run is over. What a thread says that it has left behind would be taken for another trial's."""
+        """The run is over; later reports, of a thread that it left running, are ignored."""
         if os.getpid() != self._pid:
             return
         with self._lock:
@@ -201,7 +203,7 @@ class Reporter:
             raise Stopped(Status.PRUNED, why)
 
     def _tell(self, report: Report, waits: bool, at_once: bool) -> str:
-        """Let it be heard if it is time, with what the reports since the last that was heard have brought."""
+        """Let it be heard if it is time, with the metrics of the reports that were not heard before it."""
         before = self._unheard.metrics if self._unheard is not None else {}
         report = replace(report, metrics={**before, **report.metrics})
         if not at_once and report.at - self._heard_at < self._seconds_between:
@@ -221,7 +223,7 @@ def _says_nothing(step: int, steps: int) -> str:
 
 
 SILENT = Reporter()
-"""For an objective that nobody listens to."""
+"""The reporter of an objective that nobody listens to."""
 
 
 def _whole(step: SupportsIndex) -> int:

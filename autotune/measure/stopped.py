@@ -1,4 +1,4 @@
-"""How a run is ended from within. Alone in its file, since it is loaded in training scripts as well."""
+"""The exception that ends a run from inside. In a file of its own, since training scripts load it as well."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from autotune.status import Status
 
 
 class Stopped(BaseException):
-    """Raised by a report that is the last one. Let it pass; no ``except Exception`` stands in its way."""
+    """Raised by the last report of a run. Let it pass; ``except Exception`` does not catch it."""
 
     def __init__(self, status: Status, message: str) -> None:
         super().__init__(message)

@@ -13,7 +13,7 @@ from autotune.provenance.code.files import is_folder
 _C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".cu", ".cuh", ".cl", ".s", ".S", ".asm")
 _OTHERS = (".f", ".f90", ".rs", ".go", ".zig", ".jl", ".java", ".py", ".mk")
 SOURCES = frozenset((*_C, *_OTHERS))
-"""How the names of files end that programs are built from."""
+"""Endings of the files that programs are built from."""
 _CONVENTIONS = {
     "Makefile": "",
     "makefile": "",
@@ -30,17 +30,18 @@ _CONVENTIONS = {
 """Build files, and the folder that each stands for without naming it."""
 _WORD = re.compile(r"[\w.+@%*/-]+")
 _RULE = re.compile(r"([^\s:=#][^:=#]*):(?![:=])")
-"""What a rule of a makefile makes; ``:=`` is no rule."""
+"""The targets of a rule in a makefile; ``:=`` does not make a rule."""
 _OPTION = re.compile(r"-(?:I|L|iquote|isystem)")
-"""What stands before the name of a folder without a space."""
+"""Options that are followed by the name of a folder without a space between."""
 _WRITTEN = frozenset(("build", "_build", "builddir", "target", "out", "obj", "dist", "node_modules"))
-"""What folders are called that a build writes."""
+"""Names of folders that a build writes."""
 _MARKS = ("CMakeCache.txt", "CACHEDIR.TAG", "pyvenv.cfg")
-"""What lies in folders that a tool has written."""
+"""Files that show that a tool wrote the folder they are in."""
 _MOST_FILES = 2000
-"""Of one folder: one that holds more holds something else than the source of what is tuned."""
+"""The most files that are taken from one folder: one with more holds more than the source of what is
+tuned."""
 _MOST_BYTES = 1 << 20
-"""Of a build file that is read: what is longer was written by a program."""
+"""How much of a build file is read: a longer one was written by a program."""
 
 
 def is_build_file(file: Path) -> bool:
@@ -51,8 +52,8 @@ def is_build_file(file: Path) -> bool:
 def built_from(folder: Path) -> list[Path]:
     """What a build tool may read in the folder, and in those that the build files in it name.
 
-    So is ``src`` found of ``cc -Isrc src/main.c``, ``$(wildcard src/*.c)``, ``add_subdirectory(src)`` or a
-    ``Cargo.toml``. A folder that a build writes is none of them: each configuration has other files there.
+    So ``src`` is found in ``cc -Isrc src/main.c``, ``$(wildcard src/*.c)``, ``add_subdirectory(src)`` and by
+    a ``Cargo.toml``. Folders that a build writes are left out: each configuration has other files there.
     """
     files = sorted(path for path in folder.iterdir() if path.is_file())
     beside = [file for file in files if _is_source(file)]
@@ -77,7 +78,7 @@ def _named_by(file: Path) -> list[Path]:
         with file.open("rb") as opened:
             text = opened.read(_MOST_BYTES).decode(errors="replace")
     except OSError:
-        return []  # whoever builds says what is wrong with it
+        return []  # the build will say what is wrong with it
     words = (_OPTION.sub("", word, count=1) for word in _WORD.findall(text))
     found = [_nearest_folder(here, word) for word in dict.fromkeys(words) if not word.startswith("/")]
     above = {here.resolve(), *here.resolve().parents}
@@ -87,7 +88,7 @@ def _named_by(file: Path) -> list[Path]:
 
 
 def _nearest_folder(here: Path, word: str) -> Path:
-    """``src`` of ``src/*.c``: as much of a path as is a folder."""
+    """``src`` for ``src/*.c``: the longest beginning of a path that is a folder."""
     for part in word.split("/"):
         if not is_folder(here / part):
             break
@@ -96,7 +97,7 @@ def _nearest_folder(here: Path, word: str) -> Path:
 
 
 def _all_in(top: Path) -> Iterator[Path]:
-    """The sources below a folder, but in what is hidden or was written by a build."""
+    """The sources below a folder, except in folders that are hidden or were written by a build."""
     return islice(_walk(top), _MOST_FILES)
 
 

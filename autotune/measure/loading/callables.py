@@ -1,4 +1,4 @@
-"""What a callable is that a program gives to be measured, so that another one is not taken for it."""
+"""The identity of a callable that a program passes as its objective, to tell it from a changed one."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from autotune.space.spec import CallableObjective
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 DEEPEST = 5
-"""Functions within functions that are looked into."""
+"""How many levels of functions within functions are looked into."""
 _NOTHING = object()
 
 
 def describe_callable(given: Any) -> CallableObjective:
     """The identity of a class, an instance or a function.
 
-    It is its source (of a class also that of the classes that it inherits from, but for installed ones; of a
-    decorated function also that of the decorators), with the numbers and texts that are bound to it:
-    defaults, what it encloses, the arguments of a :class:`functools.partial`, those of its constructor that
-    an instance keeps under their names. A lambda, of which the source is only known with the line around it,
-    counts by what Python made of it. Not seen are other state of instances, which may change in use, lists
-    and the like, and what is global.
+    It is made of the source (for a class also that of its base classes, except installed ones; for a
+    decorated function also that of the decorators) and of the numbers and texts that are bound to it:
+    defaults, enclosed variables, the arguments of a :class:`functools.partial`, and those arguments of its
+    constructor that an instance keeps under their names. A lambda is identified by its bytecode, since its
+    source is only known together with the line around it. Not covered are global variables, lists and the
+    like, and other state of instances, which may change in use.
     """
     kind = _kind(given)
     digest = hashlib.sha256("\n".join(_facts(given, DEEPEST)).encode()).hexdigest()[:16]
@@ -53,7 +53,7 @@ def _file(kind: Any) -> Path | None:
 
 
 def _facts(given: Any, deep: int) -> Iterator[str]:
-    """What makes it what it is, in an order that is always the same."""
+    """Everything that its identity is made of, always in the same order."""
     if isinstance(given, PLAIN):
         yield repr(given)
     elif isinstance(given, tuple):
@@ -77,7 +77,7 @@ def _facts(given: Any, deep: int) -> Iterator[str]:
 
 
 def _arguments(given: Any) -> tuple[tuple[str, Any], ...]:
-    """What the constructor of an instance was given, by name: ``self.size`` or ``self._size`` of ``size``."""
+    """The constructor's arguments that an instance keeps: for ``size`` in ``self.size`` or ``self._size``."""
     instance = getattr(given, "__self__", given)
     if isinstance(instance, type | FunctionType):
         return ()
@@ -90,7 +90,7 @@ def _arguments(given: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def _attribute(instance: Any, name: str) -> Any:
-    """As it is kept, without running anything of the class's."""
+    """The attribute as it is kept, without running code of the class."""
     kept = inspect.getattr_static(instance, name, _NOTHING)
     return getattr(instance, name, _NOTHING) if inspect.ismemberdescriptor(kept) else kept
 
@@ -103,10 +103,10 @@ def _enclosed(cell: Any) -> Any:
 
 
 def _text(kind: Any) -> str:
-    """Its source; what Python made of it where there is none, or only that of the line around it."""
-    # By its code: of a function that stands around another one, Python would give the inner one's.
+    """Its source; its bytecode where there is no source, or only that of the line around it."""
+    # By its code object: for a function that wraps another, Python would give the source of the inner one.
     whose = getattr(kind, "__code__", kind)
-    # From Python 3.13 on what is executed as a text is taken for a part of what ``python -c`` was given.
+    # From Python 3.13 on, code that is executed from a text would get the source of ``python -c``.
     from_a_text = getattr(whose, "co_filename", "") == "<string>"
     if getattr(kind, "__name__", "") != "<lambda>" and not from_a_text:
         try:
@@ -119,7 +119,7 @@ def _text(kind: Any) -> str:
 
 
 def _own_bases(kind: Any) -> Iterator[type]:
-    """The classes that ``kind`` inherits from: none of ours, of Python's or of an installed package."""
+    """The base classes of ``kind``, without those of autotune, of Python and of installed packages."""
     for base in kind.__mro__[1:] if isinstance(kind, type) else ():
         file = getattr(sys.modules.get(base.__module__), "__file__", None) or ""
         installed = {"site-packages", "dist-packages"} & set(Path(file).parts)

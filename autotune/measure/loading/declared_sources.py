@@ -1,7 +1,7 @@
 """The further files that an objective's class names as its ``sources``, read without running any of it.
 
-As Python would find them: in the class itself, else in the nearest of its base classes that has any, wherever
-in the project that is defined; and what a constant stands for that is named there.
+They are found as Python would: in the class itself, else in the nearest of its base classes that has any,
+wherever in the project it is defined. Constants that are named there are looked up.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from pathlib import Path
 from autotune.provenance.code.imports import module_files, parsed
 
 _COLLECT = frozenset(("tuple", "list", "set", "frozenset", "sorted"))
-"""Functions of texts that leave them what they are."""
+"""Functions that collect texts without changing them."""
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What a class declares."""
+    """The ``sources`` that a class declares."""
 
     files: tuple[Path, ...] = ()
     unread: str = ""
-    """The text of what only running it could tell; empty where all could be read."""
+    """The text of the declaration, where only running it would tell all files; empty where all could be
+    read."""
 
 
 def declared_sources(file: Path, class_name: str) -> Declared:
@@ -54,15 +55,15 @@ class _Reader:
 
     def __init__(self) -> None:
         self.missed = False
-        """Whether there was anything that could not be read."""
+        """Whether something could not be read."""
         self._trees: dict[Path, list[ast.stmt]] = {}
         self._asked: set[object] = set()
-        """What is being looked up: two files may import one another, and a constant be made of itself."""
+        """What is being looked up now: two files may import each other, a constant may refer to itself."""
 
     def lineage(
         self, found: _Found, below: tuple[ast.ClassDef, ...] = ()
     ) -> Iterator[tuple[Path, ast.ClassDef]]:
-        """A class and all its base classes that stand in the project, with their files, depth first."""
+        """A class and all its base classes in the project, with their files, depth first."""
         if not isinstance(found.node, ast.ClassDef) or found.node in below:
             return
         yield found.file, found.node
@@ -85,7 +86,7 @@ class _Reader:
             self._asked.remove((file, name))
 
     def texts(self, found: _Found, scope: Sequence[ast.stmt] = ()) -> list[str]:
-        """The texts of a value; ``scope``: the body of the class that it stands in."""
+        """The texts in a value; ``scope``: the body of the class that it is in."""
         file = found.file
         match found.node:
             case ast.Constant(value=str() as text):
@@ -108,7 +109,7 @@ class _Reader:
         return [text for part in parts for text in self.texts(_Found(file, part), scope)]
 
     def _of_name(self, file: Path, node: ast.Name | ast.Attribute, scope: Sequence[ast.stmt]) -> list[str]:
-        """The texts of what a name stands for in the class, or else in the module."""
+        """The texts in what a name stands for, in the class or else in the module."""
         own = _assigned(scope, node.id) if isinstance(node, ast.Name) else None
         meant = self._meant(file, node) if own is None else _Found(file, own)
         if meant is None or isinstance(meant.node, ast.ClassDef) or meant in self._asked:
@@ -164,7 +165,7 @@ class _Reader:
 
 
 def _assigned(body: Sequence[ast.stmt], name: str) -> ast.expr | None:
-    """The value that a class or a module gives to a name last."""
+    """The last value that a class or a module gives to a name."""
     for statement in reversed(body):
         match statement:
             case ast.Assign(targets=[ast.Name(id=named)], value=value) if named == name:
@@ -175,7 +176,7 @@ def _assigned(body: Sequence[ast.stmt], name: str) -> ast.expr | None:
 
 
 def _files(file: Path, statement: ast.Import | ast.ImportFrom, name: str) -> list[Path]:
-    """The files that an import of ``name`` loads, the one that is asked for first."""
+    """The files that an import of ``name`` loads, the imported module itself first."""
     if isinstance(statement, ast.Import):
         return list(module_files(file, 0, name.split("."), ()))[::-1]
     module = statement.module.split(".") if statement.module else []

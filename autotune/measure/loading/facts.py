@@ -1,7 +1,7 @@
-"""Whether the facts of a workload are ones that its objective knows.
+"""Whether an objective knows all facts of its workload.
 
-A fact with a default that is misspelt leaves the default in its place: what is measured is then another
-workload than the one that is recorded.
+Where the name of a fact is misspelt, the objective would use its default: another workload would be measured
+than the one that is recorded.
 """
 
 from __future__ import annotations

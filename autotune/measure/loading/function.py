@@ -29,10 +29,10 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 class FunctionObjective(Objective):
     """``f(**knobs)`` or ``f(configuration)``; it returns a number for the first goal, or numbers by name.
 
-    A parameter ``workload`` is given the workload, one with the name of a fact of the workload that fact, and
-    one called ``report`` the :class:`~autotune.measure.reports.Reporter` of the trial. As in rules, a knob
-    hides a fact of its name. Knobs that are inactive in a configuration are not passed, so that parameters
-    of conditional knobs need defaults.
+    A parameter called ``workload`` is given the workload, one called ``report`` the
+    :class:`~autotune.measure.reports.Reporter` of the trial, and one with the name of a fact of the workload
+    that fact. As in rules, a knob hides a fact of the same name. Knobs that are inactive in a configuration
+    are not passed, so the parameters of conditional knobs need defaults.
     """
 
     def __init__(self, context: Context, function: MeasureFunction, knobs: Collection[str] = ()) -> None:
@@ -55,7 +55,7 @@ class FunctionObjective(Objective):
         return self.function(**self._arguments(loaded))
 
     def problems(self, knobs: Collection[str]) -> list[Problem]:
-        """What does not fit between the function's parameters and the knobs of a space."""
+        """Where the parameters of the function and the knobs of a space do not fit each other."""
         parameters = self._parameters
         if not knobs or parameters is None or self._takes_whole(knobs):
             return []
@@ -82,7 +82,7 @@ class FunctionObjective(Objective):
         return problems
 
     def without_default(self, conditional: Collection[str]) -> list[Problem]:
-        """Which parameters need a default, since their ``conditional`` knobs are not always passed."""
+        """The parameters of ``conditional`` knobs that lack a default: those knobs are not always passed."""
         return [
             Problem(
                 f"{self._name}() needs {name!r}, a knob that has no value where its 'when' does not hold",
@@ -113,8 +113,8 @@ class FunctionObjective(Objective):
             arguments.setdefault(REPORT, self.report)
         if missing := [name for name in self._required if name not in arguments]:
             names = ", ".join(map(repr, missing))
-            hint = f"give a knob with a 'when' a default, {missing[0]}=None say"
-            raise TypeError(f"{self._name}() needs {names}, and this configuration has none: {hint}")
+            hint = f"give the parameter of a knob with a 'when' a default, {missing[0]}=None say"
+            raise TypeError(f"{self._name}() needs {names}, which this configuration does not have: {hint}")
         return arguments
 
 

@@ -28,17 +28,18 @@ from autotune.space.spec import PythonObjective
 
 
 def keep_importable(spec: PythonObjective, scratch: Path) -> None:
-    """In a process of the objective's own: its code may import what lies beside it whenever it runs.
+    """Let the objective import what lies beside it at any time, in a process that runs nothing else.
 
-    So may the Python processes that it starts by :mod:`multiprocessing`. They look for its functions by the
-    name of their module: of a target that is a file, that is ours, and the file lies in ``scratch`` under it.
+    The same holds for the Python processes that it starts with :mod:`multiprocessing`. They look for its
+    functions by the name of their module. Where the target is a file, that name is ours, and a module of this
+    name which runs the file is written to ``scratch``.
     """
     sys.path.insert(0, str(_import_folder(spec)))
     sys.dont_write_bytecode = True
     if is_path(split_target(spec)[0]):
         file = target_file(spec)
         same = f"__file__ = {str(file)!r}\nexec(compile(open(__file__, 'rb').read(), __file__, 'exec'))\n"
-        with suppress(OSError):  # on a full disk only those will fail
+        with suppress(OSError):  # on a full disk only such processes will fail
             scratch.mkdir(parents=True, exist_ok=True)
             write_whole(scratch / f"{_module_name(file)}.py", same.encode())
         sys.path.append(str(scratch))
@@ -96,17 +97,17 @@ def _import_module(name: str, file: Path) -> ModuleType:
 
 @contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """Modules beside the objective can be imported while it is."""
+    """Inside, modules beside the objective can be imported."""
     entry = str(folder)
     sys.path.insert(0, entry)
-    # Compiled code beside a file counts as current by its size and its second. Of an objective that is edited
-    # while it is searched, that is no proof: none is left behind for the next import to take.
+    # Python takes the compiled code beside a file for current by the size and the second of the file, which
+    # is not enough for an objective that is edited during a search: so none is written.
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         yield
     finally:
         sys.dont_write_bytecode = before
-        with suppress(ValueError):  # the objective may have put the path in order itself
+        with suppress(ValueError):  # the objective may have removed it from the path itself
             sys.path.remove(entry)
 
 
@@ -131,7 +132,7 @@ def _said_clearly(file: Path) -> Iterator[None]:
 
 
 def _package_hint(error: BaseException, file: Path) -> str:
-    """A file is loaded as a module that belongs to no package."""
+    """What to do where a relative import fails, since a file is loaded as a module outside any package."""
     if not isinstance(error, ImportError) or "no known parent package" not in text_of(error):
         return ""
     folder = file.absolute().parent

@@ -1,4 +1,4 @@
-"""What the sources of a program include that lies beside them. Found in their text, without a compiler."""
+"""The files beside the sources of a program that these include. Found in their text, without a compiler."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ C = frozenset((".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inc",
 _INCLUDED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _SOURCED = re.compile(rb"^[ \t]*(?:\.|source)[ \t]+[\"']?([^\s\"';&|]+)", re.MULTILINE)
 _MOST_BYTES = 1 << 20
-"""Of a file that is looked at: what is longer was written by a program."""
+"""How much of a file is looked at: a longer one was written by a program."""
 
 
 def with_included(files: Iterable[Path]) -> list[Path]:
-    """The files, and what those in C include in quotes and shell scripts read in, and so on.
+    """The files, what those in C include in quotes, what shell scripts source, what those include, and so on.
 
-    A name is looked for beside the file that has it, as a compiler does first. What an option such as
-    ``-I`` leads to is not found.
+    A name is looked for beside the file that mentions it, as a compiler does first. Folders that are given by
+    options such as ``-I`` are not searched.
     """
     found = list(dict.fromkeys(files))
     known = {path.resolve() for path in found}

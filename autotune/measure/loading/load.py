@@ -83,7 +83,7 @@ def make_objective(
 
 
 def _require_numbers(function: Any, where: Location | None) -> None:
-    """Raise :class:`InputError` for a function that is sure to return none, since calling does not run it."""
+    """Raise :class:`InputError` for a generator or coroutine: calling it runs nothing and gives no number."""
     for called in (function, inspect.getattr_static(type(function), "__call__", None)):
         made = "a coroutine" if inspect.iscoroutinefunction(called) else ""
         if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
@@ -97,7 +97,7 @@ def _require_numbers(function: Any, where: Location | None) -> None:
 def _uncallable(kind: type[Objective]) -> Iterator[Problem]:
     """The methods of ``kind`` that do not take what they will be called with.
 
-    Each call would fail, and in our frame: nothing would show that no configuration can mend it.
+    Each call would fail in a frame of ours, and nothing would show that every configuration must fail.
     """
     for name in dict.fromkeys(name for base in kind.__mro__ for name in vars(base) if name[0] != "_"):
         found = [vars(base)[name] for base in kind.__mro__ if name in vars(base)]

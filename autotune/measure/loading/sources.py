@@ -23,15 +23,15 @@ from autotune.space.spec import (
 )
 
 _GOES_TO = frozenset(("-C", "--directory", "--chdir", "cd", "pushd", "-S"))
-"""What stands before the folder that make, ninja, env, a shell or CMake works in."""
+"""Words before the folder in which make, ninja, env, a shell or CMake works."""
 _WRITES_TO = frozenset((">", ">>", ">|", ">&", "&>", "&>>", "tee", "-o", "--out", "--output"))
-"""What stands before the file that a command writes."""
+"""Words before a file that a command writes."""
 _SHOWS = frozenset(("cat", "head", "tail"))
-"""What does nothing with a file but to print it."""
+"""Programs that only print a file."""
 
 
 def source_files(objective: ObjectiveSpec) -> tuple[Path, ...]:
-    """The objective's own files, without repeats: what it is written in, and what that brings in."""
+    """The objective's own files, without repeats: those it is written in, and those that these bring in."""
     match objective:
         case PythonObjective():
             found = with_included(_of_python(objective))
@@ -49,24 +49,24 @@ def python_file(objective: PythonObjective) -> Path | None:
     try:
         return target_file(objective)  # the very file that will be loaded
     except InputError:
-        return None  # whoever loads the objective says what is wrong with it
+        return None  # loading the objective will say what is wrong with it
 
 
 def unread_sources(objective: ObjectiveSpec) -> str:
-    """What to tell the user where only running its class could tell all of its ``sources``; else empty."""
+    """A warning where only running its class would tell all of its ``sources``; else empty."""
     name, _, declared = _declaration(objective)
     if not (unread := declared.unread):
         return ""
     return (
-        f"not all files that {name} names by `sources = {shorten(unread)}` can be read from its text. An edit"
-        " of one that is not goes unnoticed, and its earlier results count: name each as a text"
+        f"some of the files that {name} names by `sources = {shorten(unread)}` cannot be read from its text:"
+        " an edit of those goes unnoticed, and results from before it count. Name each file as a text"
     )
 
 
 def require_sources(objective: ObjectiveSpec) -> None:
-    """Raises :class:`InputError` where its class surely names a source that is not there.
+    """Raises :class:`InputError` where its class names a source that is certainly not there.
 
-    The file that was meant would be none of them, and what was measured before an edit of it would count.
+    The file that was meant would not be frozen, and results from before an edit of it would count.
     """
     name, file, declared = _declaration(objective)
     missing = [] if declared.unread else [one for one in declared.files if not one.exists()]
@@ -75,7 +75,7 @@ def require_sources(objective: ObjectiveSpec) -> None:
 
 
 def _declaration(objective: ObjectiveSpec) -> tuple[str, Path | None, Declared]:
-    """The name of its class, the file of that, and the ``sources`` that it declares; else nothing."""
+    """The name of its class, the file of that class, and the ``sources`` that it declares; else empty."""
     file = python_file(objective) if isinstance(objective, PythonObjective) else None
     if file is None or not isinstance(objective, PythonObjective):
         return "", None, Declared()
@@ -88,7 +88,7 @@ def _missing_source(class_name: str, file: Path, where: Location) -> Problem:
     return Problem(
         f"{class_name} names {file.name!r} among its `sources`, and there is no {file}",
         where,
-        "the path of a file, from the folder of the class's own",
+        "the path of a file, relative to the folder of the file that defines the class",
         nearest(file.name, beside),
     )
 
@@ -99,10 +99,11 @@ def _of_python(objective: PythonObjective) -> list[Path]:
 
 
 def _of_command(objective: CommandObjective) -> list[Path]:
-    """What the command lines name in their folder, and what Python files of those import nearby.
+    """The files in the folder that the command lines name, and what the Python files among them import.
 
-    A program that a ``prepare`` builds is no source: each configuration has another one. Its source is what
-    that names, or all in the folder where it names nothing, as ``make`` does, or in the one that it goes to.
+    A program that ``prepare`` builds is not a source: each configuration has another one. Its sources are the
+    files that ``prepare`` names, and those in the folder that it works in, as with ``make -C src``; where it
+    names nothing (``make``), those in the command's own folder.
     """
     prepare = _named(objective, objective.prepare)
     named = [path for line in (objective.arguments, objective.check) for path in _named(objective, line)]
@@ -134,7 +135,7 @@ def _written(objective: CommandObjective, files: Iterable[Path]) -> set[str]:
 def _named(objective: CommandObjective, line: Iterable[str]) -> list[Path]:
     """The files of the folder that a command line names, also inside a text for a shell.
 
-    They may be named from where the line goes first, as in ``cd train && python run.py``.
+    Names may be relative to a folder that the line changes to first, as in ``cd train && python run.py``.
     """
     inside = objective.base.resolve()
     line = list(line)
@@ -148,15 +149,15 @@ def _named(objective: CommandObjective, line: Iterable[str]) -> list[Path]:
 
 
 def _written_by(line: Iterable[str]) -> set[str]:
-    """The names of files that a command line says it writes: each run has other ones, and none is source."""
+    """The names of files that a command line writes by its own words, which are not sources."""
     words = [word for argument in line for word in _words(argument)]
     return {Path(name).name for sign, name in pairwise(words) if sign in _WRITES_TO}
 
 
 def _shown_at_the_end(text: str) -> Iterator[str]:
-    """The names of files that the last of several commands for a shell only shows.
+    """The names of files that the last of several commands for a shell only prints.
 
-    Those before it have written them: of what is always the same nothing can be measured.
+    The commands before it must have written them: printing what is always the same would measure nothing.
     """
     try:
         words = list(_shell_words(text)) if " " in text else []
@@ -171,7 +172,7 @@ def _lines(script: Path) -> list[str]:
     try:
         return script.read_text(errors="replace").splitlines()
     except OSError:
-        return []  # whoever runs it says what is wrong with it
+        return []  # running it will say what is wrong with it
 
 
 def _words(argument: str) -> list[str]:
@@ -192,13 +193,13 @@ def _shell_words(text: str) -> Iterable[str]:
 
 
 def _is_compiled(path: Path) -> bool:
-    """Whether it is a program for the processor, which nobody has written by hand."""
+    """Whether it is a compiled program, which nobody wrote by hand."""
     with path.open("rb") as file:
         return b"\0" in file.read(1024)
 
 
 def _gone_to(base: Path, line: Iterable[str]) -> list[Path]:
-    """The folders that a command line goes to, each from ``base`` or from the one before."""
+    """The folders that a command line changes to, each relative to ``base`` or to the one before."""
     words = [part for argument in line for word in _words(argument) for part in _parted(word)]
     found: list[Path] = []
     for flag, name in pairwise(words):
@@ -209,12 +210,12 @@ def _gone_to(base: Path, line: Iterable[str]) -> list[Path]:
 
 
 def _parted(word: str) -> list[str]:
-    """``--directory=src`` as the two words that it stands for."""
+    """``--directory=src`` as two words."""
     flag, sign, name = word.partition("=")
     return [flag, name] if sign and flag in _GOES_TO else [word]
 
 
 def _built_in(objective: CommandObjective) -> list[Path]:
-    """Where ``prepare`` goes to build, as in ``make -C src``; none that CMake has written."""
+    """The folders in which ``prepare`` builds, as in ``make -C src``, without those that CMake wrote."""
     folders = _gone_to(objective.base, objective.prepare)
     return [folder for folder in folders if not (folder / "CMakeCache.txt").exists()]

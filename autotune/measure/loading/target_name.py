@@ -1,4 +1,4 @@
-"""What a Python file defines by the name in ``objective:``, as far as that can be told without running it."""
+"""What a Python file defines under the name in ``objective:``, as far as that shows without running it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from autotune.measure.loading.target import split_target, target_file
 from autotune.space.spec import PythonObjective
 
 _MAKES_NAMES = frozenset({"globals", "vars", "locals", "exec", "setattr", "__getattr__"})
-"""A file that mentions one of these may define what cannot be seen in it."""
+"""A file that mentions one of these may define names that do not appear in it."""
 
 
 def require_target(spec: PythonObjective) -> None:
-    """Raises :class:`InputError` where the file is not there, is no Python, or surely lacks the name."""
+    """Raises :class:`InputError` where the file is not there, is not Python, or certainly lacks the name."""
     file = target_file(spec)
     name = split_target(spec)[1].partition(".")[0]
     tree = _parsed(file)
@@ -30,7 +30,7 @@ def require_target(spec: PythonObjective) -> None:
 
 
 def written_function(spec: PythonObjective) -> ast.FunctionDef | None:
-    """The function that is surely meant: defined at the top of the file, nowhere else, with no decorator."""
+    """The function that is certainly meant: defined once, at the top level of the file, undecorated."""
     name = split_target(spec)[1]
     tree = _parsed(target_file(spec))
     if _may_bind_more(tree) or list(_bound(tree)).count(name) != 1:
@@ -50,7 +50,7 @@ def _parsed(file: Path) -> ast.Module:
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:
-    """Every name that the file binds, wherever in it."""
+    """Every name that the file binds anywhere."""
     for node in ast.walk(tree):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):

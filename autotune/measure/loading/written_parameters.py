@@ -24,10 +24,11 @@ def require_parameters(
     knobs: Collection[str],
     conditional: Collection[str] = (),
 ) -> None:
-    """Raises :class:`InputError` where the target surely is a function that does not fit the knobs.
+    """Raises :class:`InputError` where the target is certainly a function that does not fit the knobs.
 
-    The problems are those of :meth:`FunctionObjective.problems`, which a search finds once it has loaded it;
-    and that a parameter of a ``conditional`` knob has no default, which the first trial without it finds.
+    The problems are those of :meth:`FunctionObjective.problems`, which a search would find once it loads the
+    function, and those of :meth:`FunctionObjective.without_default`, which the first trial without the knob
+    would find.
     """
     written = written_function(spec)
     if written is None:
@@ -39,7 +40,7 @@ def require_parameters(
 
 
 def _stand_in(written: ast.FunctionDef) -> FunctionType:
-    """What has the name and the parameters of a function, and does nothing. No default of it is evaluated."""
+    """A function with the same name and parameters that does nothing. Defaults are not evaluated."""
     takes = copy.deepcopy(written.args)
     for parameter in (*takes.posonlyargs, *takes.args, *takes.kwonlyargs, takes.vararg, takes.kwarg):
         if parameter is not None:

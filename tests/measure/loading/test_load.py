@@ -47,7 +47,7 @@ def test_a_function_is_called_with_the_knobs(load: Load) -> None:
 
 def test_a_parameter_that_a_configuration_lacks_is_named(load: Load) -> None:
     objective = load("def measure(a, b, c): return a * b * c", knobs=("a", "b", "c"))
-    with pytest.raises(TypeError, match=r"needs 'b', 'c', and .* a 'when' a default, b=None say"):
+    with pytest.raises(TypeError, match=r"needs 'b', 'c', which .* a 'when' a default, b=None say"):
         reading(objective, a=4)
 
 
