@@ -122,6 +122,19 @@ def test_an_import_says_that_its_recording_breaks_off(tmp_path: Path) -> None:
     assert document["configurations"] == 2 and document["damage"].startswith("it breaks off")
 
 
+def test_an_import_says_which_of_its_recording_it_left_out(tmp_path: Path) -> None:
+    head = {"tune_params_keys": ["x"], "tune_params": {"x": [1, 2]}}
+    entries = {"1": {"x": 1, "time": 1.0}, "2": {"x": 2, "compile_time": 3.0}}
+    (tmp_path / "some.json").write_text(json.dumps({**head, "cache": entries}))
+    said = autotune(tmp_path, "import", "some.json").stdout
+    assert "1 recorded configuration" in said and "1 more entry without a time" in said
+    assert "Left out, since they have no time: 1." in (tmp_path / "some.yaml").read_text().replace(
+        "\n# ", " "
+    )
+    document = json.loads(autotune(tmp_path, "import", "some.json", "--force", "--json").stdout)
+    assert document["configurations"] == document["untimed"] == 1
+
+
 def test_an_option_of_the_strategy_that_is_misspelt_is_found(tmp_path: Path) -> None:
     text = "autotune: 1\nname: o\ncommand: ['true']\nknobs:\n  a: {range: [1, 9]}\n"
     (tmp_path / "space.yaml").write_text(
