@@ -69,6 +69,17 @@ def test_the_default_is_shown_as_json(tmp_path: Path) -> None:
     assert default["configuration"] == {"place": {"embed": "cpu", "head": "cpu"}, "order": ["i", "j"]}
 
 
+def test_an_option_that_a_knob_leaves_without_a_value_is_said(tmp_path: Path) -> None:
+    """The program had refused ``--algo=``, and nothing had said where it came from."""
+    (tmp_path / "space.yaml").write_text(
+        "autotune: 1\nname: shell\n"
+        "command: {run: [sh, -c, 'echo --algo={algo} {tile} | cat'], metrics: wall}\n"
+        "knobs:\n  tile: {values: [1, 2]}\n  algo: {choices: [a, b], when: tile == 2}\n"
+    )
+    assert "where algo does not exist, --algo= stands without a value" in check(tmp_path)
+    assert json.loads(check(tmp_path, "--json"))["left_empty"] == [{"knob": "algo", "option": "--algo="}]
+
+
 def test_earlier_trials_of_the_study_say_how_long_the_rest_takes(folder: Path, tmp_path: Path) -> None:
     copy(folder, tmp_path, budget="{trials: 100}")
     store = str(folder / "study.db")
