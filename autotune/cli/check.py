@@ -90,6 +90,7 @@ def _unfit_objective(spec: StudySpec) -> InputError | None:
     from autotune.measure.commands.problems import problems
     from autotune.measure.loading.sources import require_sources
     from autotune.measure.loading.target_name import require_target
+    from autotune.measure.loading.written_macros import require_macros
     from autotune.measure.loading.written_parameters import require_parameters
     from autotune.space.spec import CommandObjective, PythonObjective
 
@@ -102,6 +103,7 @@ def _unfit_objective(spec: StudySpec) -> InputError | None:
                 # One whose condition the facts decide is always there, or never.
                 conditional = [knob.name for knob in spec.space.knobs if knob.when and knob.when.knobs]
                 require_parameters(spec.objective, spec.workload, names, conditional)
+                require_macros(spec.objective, names)
             except InputError as error:
                 return error
         case CommandObjective() if found := problems(spec.objective, spec.metrics):

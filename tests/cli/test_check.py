@@ -80,6 +80,19 @@ def test_an_option_that_a_knob_leaves_without_a_value_is_said(tmp_path: Path) ->
     assert json.loads(check(tmp_path, "--json"))["left_empty"] == [{"knob": "algo", "option": "--algo="}]
 
 
+def test_a_macro_whose_knob_the_space_leaves_out_is_found(tmp_path: Path) -> None:
+    """The search refused it, and check had said nothing."""
+    objective = (
+        "from autotune.measure.kernels.compiled_c import CompiledC\n\n\n"
+        "class Kernel(CompiledC):\n    macros = {'tile': 'TILE', 'unroll': 'UNROLL'}\n"
+    )
+    (tmp_path / "kernel.py").write_text(objective)
+    space = "autotune: 1\nname: c\nobjective: kernel.py:Kernel\nknobs: {tile: {values: [1, 2]}}\n"
+    (tmp_path / "space.yaml").write_text(space)
+    done = autotune(tmp_path, "check", "space.yaml")
+    assert done.returncode == 2 and "Kernel.macros has the knob 'unroll'" in done.stderr
+
+
 def test_earlier_trials_of_the_study_say_how_long_the_rest_takes(folder: Path, tmp_path: Path) -> None:
     copy(folder, tmp_path, budget="{trials: 100}")
     store = str(folder / "study.db")

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from autotune.errors import Problem, nearest
+from autotune.errors import Problem
 from autotune.measure.clocks import perf_counter
 from autotune.measure.kernels.array_objective import ArrayObjective
 from autotune.measure.kernels.c_identity import compilation_key
 from autotune.measure.kernels.compile_cache import CompileCache, Compiled, write_whole
 from autotune.measure.kernels.elf import code_fingerprint
 from autotune.measure.kernels.guarded import Array
-from autotune.measure.macros import definitions
+from autotune.measure.macros import definitions, macro_problems
 from autotune.measure.objective import Code, Infeasible, WrongAnswer
 from autotune.provenance.compiler import NoCompilerError, c_compiler
 from autotune.space.configuration import Configuration
@@ -124,16 +124,7 @@ class CompiledC(ArrayObjective):
     sets 0. One that the space does not have at all is refused: it is misspelt, here or there."""
 
     def knob_problems(self, knobs: Collection[str]) -> list[Problem]:
-        name = type(self).__name__
-        return [
-            Problem(
-                f"{name}.macros has the knob {knob!r}, and no knob of the space is called that",
-                expected=f"the name of a knob: {', '.join(sorted(knobs))}",
-                hint=nearest(knob, knobs) or f"leave {self.macros[knob]} to a #define in {self.source.name}",
-            )
-            for knob in self.macros
-            if knob not in knobs
-        ]
+        return macro_problems(type(self).__name__, self.macros, knobs, self.source.name)
 
     def flags(self, configuration: Configuration) -> tuple[str, ...]:
         """What gcc is told: ``-O`` as the knob ``optimize`` says (3 where there is none), and the macros."""
