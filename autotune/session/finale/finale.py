@@ -16,7 +16,7 @@ from typing import Any
 from autotune.measure.outcome import Outcome
 from autotune.session.execution.executor import Executor
 from autotune.session.finale.contender import DEFAULT, Contender
-from autotune.session.finale.disturbed import scattered, usual_wait
+from autotune.session.finale.disturbed import scattered, usual_stall, usual_wait
 from autotune.session.finale.drift import drift
 from autotune.session.finale.fresh_processes import FreshRuns, Plan, read_in_fresh_processes
 from autotune.session.finale.interleaved import failed, outcome_of, read_again
@@ -131,9 +131,11 @@ def remeasure(
         kept.finish({c.label: _cut_short(c) for c in contenders})
         raise
     progress.defended(rounds)
+    noisy = [r for c in contenders for r in scattered(c.readings, spec.goals[0])]
     document = verdict | {
         "rounds": rounds,
-        "waited": usual_wait(r for c in contenders for r in scattered(c.readings, spec.goals[0])),
+        "waited": usual_wait(noisy),
+        "stalled": usual_stall(noisy),
         "drift": _drift(ledger, contenders, outcomes),
         **said,
         "told": knew,
