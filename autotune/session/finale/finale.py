@@ -117,16 +117,17 @@ def remeasure(
         progress.note(f"the finale goes on where it was cut short, with {before} readings that were taken")
     kept = KeptReadings(ledger.store, place, contenders, knew)
     try:
-        rounds, outcomes = read_again(spec, executor, contenders, limits, after_reading=kept.keep)
-        verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
-        if executor.long_lived and _is_a_win(verdict):
-            fresh = FreshRuns()
-            if confirms:
-                plan = Plan.of(_to_confirm(verdict, contenders), seconds, limits.seconds)
-                if plan.runs:
-                    progress.confirming(plan.labels, plan.runs, plan.seconds)
-                fresh = read_in_fresh_processes(spec, executor, plan, rounds, kept.keep)
-            verdict = _confirmed(spec, verdict, contenders, fresh)
+        with kept.alive():
+            rounds, outcomes = read_again(spec, executor, contenders, limits, after_reading=kept.keep)
+            verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
+            if executor.long_lived and _is_a_win(verdict):
+                fresh = FreshRuns()
+                if confirms:
+                    plan = Plan.of(_to_confirm(verdict, contenders), seconds, limits.seconds)
+                    if plan.runs:
+                        progress.confirming(plan.labels, plan.runs, plan.seconds)
+                    fresh = read_in_fresh_processes(spec, executor, plan, rounds, kept.keep)
+                verdict = _confirmed(spec, verdict, contenders, fresh)
     except BaseException:  # an interrupt too: what was read until then was measured
         kept.finish({c.label: _cut_short(c) for c in contenders})
         raise
