@@ -12,15 +12,17 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from autotune.errors import Problem, nearest
+import numpy as np
+
+from autotune.errors import Problem
 from autotune.measure.clocks import perf_counter
 from autotune.measure.kernels.array_objective import ArrayObjective
 from autotune.measure.kernels.c_identity import compilation_key
 from autotune.measure.kernels.compile_cache import CompileCache, Compiled, write_whole
 from autotune.measure.kernels.elf import code_fingerprint
 from autotune.measure.kernels.guarded import Array
-from autotune.measure.macros import definitions
-from autotune.measure.objective import Code, Infeasible
+from autotune.measure.macros import definitions, macro_problems
+from autotune.measure.objective import Code, Infeasible, WrongAnswer
 from autotune.provenance.compiler import NoCompilerError, c_compiler
 from autotune.space.configuration import Configuration
 
@@ -102,8 +104,9 @@ class CompiledC(ArrayObjective):
     """Base class of kernels in C whose knobs are macros and an optimisation level.
 
     The function is given pointers to the inputs, then to the outputs, in the order of :meth:`make_inputs`
-    and :meth:`outputs`, then :meth:`arguments`. What varies with the workload is an argument and no
-    macro, so that one library serves every shape that a check tries.
+    and :meth:`outputs`, then :meth:`arguments`. It is told nothing of strides: an input that is turned or a
+    slice is the memory that it lies in, as a kernel in another order may want it. What varies with the
+    workload is an argument and no macro, so that one library serves every shape that a check tries.
     """
 
     checks_ahead = True
@@ -121,16 +124,7 @@ class CompiledC(ArrayObjective):
     sets 0. One that the space does not have at all is refused: it is misspelt, here or there."""
 
     def knob_problems(self, knobs: Collection[str]) -> list[Problem]:
-        name = type(self).__name__
-        return [
-            Problem(
-                f"{name}.macros has the knob {knob!r}, and no knob of the space is called that",
-                expected=f"the name of a knob: {', '.join(sorted(knobs))}",
-                hint=nearest(knob, knobs) or f"leave {self.macros[knob]} to a #define in {self.source.name}",
-            )
-            for knob in self.macros
-            if knob not in knobs
-        ]
+        return macro_problems(type(self).__name__, self.macros, knobs, self.source.name)
 
     def flags(self, configuration: Configuration) -> tuple[str, ...]:
         """What gcc is told: ``-O`` as the knob ``optimize`` says (3 where there is none), and the macros."""
@@ -160,6 +154,19 @@ class CompiledC(ArrayObjective):
 
     def load(self, prepared: Library) -> Kernel:
         return c_function(prepared, self.function, self.signature)
+
+    def _check(self, loaded: Kernel, rng: np.random.Generator) -> float:
+        try:
+            return super()._check(loaded, rng)
+        except WrongAnswer as wrong:
+            inputs = self.make_inputs(np.random.default_rng(0))
+            names = [repr(name) for name, array in inputs.items() if not array.flags.c_contiguous]
+            if not names:
+                raise
+            raise WrongAnswer(
+                f"{wrong}; it knows of {' and '.join(names)} only where the memory begins, and that is not in"
+                " C order: if it should be, make_inputs can give np.ascontiguousarray of it"
+            ) from wrong
 
     def call(self, loaded: Kernel, inputs: Mapping[str, Array], outputs: dict[str, Array]) -> None:
         loaded(*inputs.values(), *outputs.values(), *self.arguments())

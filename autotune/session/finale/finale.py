@@ -16,7 +16,7 @@ from typing import Any
 from autotune.measure.outcome import Outcome
 from autotune.session.execution.executor import Executor
 from autotune.session.finale.contender import DEFAULT, Contender
-from autotune.session.finale.disturbed import scattered, usual_wait
+from autotune.session.finale.disturbed import scattered, usual_stall, usual_wait
 from autotune.session.finale.drift import drift
 from autotune.session.finale.fresh_processes import FreshRuns, Plan, read_in_fresh_processes
 from autotune.session.finale.interleaved import failed, outcome_of, read_again
@@ -117,23 +117,26 @@ def remeasure(
         progress.note(f"the finale goes on where it was cut short, with {before} readings that were taken")
     kept = KeptReadings(ledger.store, place, contenders, knew)
     try:
-        rounds, outcomes = read_again(spec, executor, contenders, limits, after_reading=kept.keep)
-        verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
-        if executor.long_lived and _is_a_win(verdict):
-            fresh = FreshRuns()
-            if confirms:
-                plan = Plan.of(_to_confirm(verdict, contenders), seconds, limits.seconds)
-                if plan.runs:
-                    progress.confirming(plan.labels, plan.runs, plan.seconds)
-                fresh = read_in_fresh_processes(spec, executor, plan, rounds, kept.keep)
-            verdict = _confirmed(spec, verdict, contenders, fresh)
+        with kept.alive():
+            rounds, outcomes = read_again(spec, executor, contenders, limits, after_reading=kept.keep)
+            verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
+            if executor.long_lived and _is_a_win(verdict):
+                fresh = FreshRuns()
+                if confirms:
+                    plan = Plan.of(_to_confirm(verdict, contenders), seconds, limits.seconds)
+                    if plan.runs:
+                        progress.confirming(plan.labels, plan.runs, plan.seconds)
+                    fresh = read_in_fresh_processes(spec, executor, plan, rounds, kept.keep)
+                verdict = _confirmed(spec, verdict, contenders, fresh)
     except BaseException:  # an interrupt too: what was read until then was measured
         kept.finish({c.label: _cut_short(c) for c in contenders})
         raise
     progress.defended(rounds)
+    noisy = [r for c in contenders for r in scattered(c.readings, spec.goals[0])]
     document = verdict | {
         "rounds": rounds,
-        "waited": usual_wait(r for c in contenders for r in scattered(c.readings, spec.goals[0])),
+        "waited": usual_wait(noisy),
+        "stalled": usual_stall(noisy),
         "drift": _drift(ledger, contenders, outcomes),
         **said,
         "told": knew,

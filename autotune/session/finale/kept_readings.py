@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from threading import Event, Thread
 from types import MappingProxyType
 
+from autotune.errors import StoreError
 from autotune.measure.clocks import monotonic
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome
@@ -13,10 +16,13 @@ from autotune.session.finale.contender import Contender
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.records import NewTrial, Purpose, TrialRecord
-from autotune.store.store import Store
+from autotune.store.store import LEASE_SECONDS, Store
 
 EVERY_SECONDS = 1.0
 """Short rounds are written together: a transaction takes some milliseconds."""
+
+RENEW_SECONDS = LEASE_SECONDS / 4
+"""Between two signs of life."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,28 @@ class KeptReadings:
         self._trials = [trial.id for trial in written if trial is not None]
         self._kept = [0] * len(contenders)
         self._at = monotonic()
+
+    @contextmanager
+    def alive(self) -> Iterator[None]:
+        """Renew the leases of the trials meanwhile, whatever is being waited for.
+
+        One reading may last longer than they do. Another search, where it cannot see this process, would take
+        the trials for lost, and go on with a finale that is still under way.
+        """
+        over = Event()
+
+        def renew() -> None:
+            while not over.wait(RENEW_SECONDS):
+                with suppress(StoreError):  # who writes the readings down will meet it, too
+                    self._store.renew(self._trials)
+
+        renewing = Thread(target=renew, name="finale: signs of life", daemon=True)
+        renewing.start()
+        try:
+            yield
+        finally:
+            over.set()
+            renewing.join()
 
     def keep(self) -> None:
         """Write down what was read since the last time, if that is some while ago."""

@@ -48,6 +48,10 @@ def value(source: str, name: str = "x") -> Any:
             [128, 16, 32, 64],
         ),
         ("a = [2]\nx = [i for i in a]\na = [3]", [2]),
+        (
+            "from triton import next_power_of_2\nx = [next_power_of_2(n) for n in (-2, 0, 1, 3, 8)]",
+            [0, 0, 1, 4, 8],
+        ),
         ("a = x = [1]\na.append(2)\na += [3]", [1, 2, 3]),
         ("def add(many, one):\n  many.append(one)\nx = [1]\nadd(x, 2)\nadd(many=x, one=3)", [1, 2, 3]),
         ("x = [1]\ndef more(one):\n  x.append(one)\nmore(2)\ndef twice(): more(3)\ntwice()", [1, 2, 3]),

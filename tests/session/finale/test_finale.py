@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome, Reading
 from autotune.report.words.summary import headline, summarize
 from autotune.session.execution.executor import Entrant
-from autotune.session.finale import disturbed, interleaved
+from autotune.session.finale import disturbed, interleaved, kept_readings
 from autotune.session.finale.contender import Contender
 from autotune.session.finale.finale import _with_guests, in_turn
 from autotune.session.finale.kept_readings import KeptReadings, Place, take_up
@@ -98,6 +99,29 @@ def test_what_was_read_before_a_failure_is_kept(tmp_path: Path) -> None:
     assert failed.purpose == "final" and failed.configuration == {"x": 4}
     assert 1 <= len(kept) <= 4, "four; less where others had the core and it was read again"
     assert [(r.value, r.context["round"]) for r in kept] == [(2.0, n) for n in range(len(kept))]
+
+
+def test_a_reading_that_lasts_longer_than_a_lease_is_no_lost_finale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another search that cannot see this process had taken the finale for one that was cut short."""
+    monkeypatch.setattr(kept_readings, "RENEW_SECONDS", 0.001)
+    renewed: list[bool] = []
+
+    def lasts() -> None:
+        with Store.open(tmp_path / "s.db", readonly=True) as store:
+            [study] = store.studies()
+            began, over = leases(store, study.id), monotonic() + 30
+            while leases(store, study.id) == began and monotonic() < over:
+                pass
+            renewed.append(leases(store, study.id) != began)
+
+    assert search(tmp_path, Late(4, lasts)).defended
+    assert renewed == [True]
+
+
+def leases(store: Store, study: int) -> list[float]:
+    return [trial.lease_until for trial in store.trials(study, purpose="final")]
 
 
 def interrupted() -> None:
