@@ -125,11 +125,10 @@ class Bandit(Strategy):
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         for _ in range(n):
-            draws = self._draws(len(self.taken))
+            draws = self._draws()
             for number in np.argsort(-draws, kind="stable").tolist():
-                arm = self.arms[number]
-                arm.strategy.asks = self.asks
-                chosen = _first_new(arm.strategy.propose(1, rng), self.taken)
+                proposals = self.arms[number].strategy.propose(1, rng)
+                chosen = next((one for one in proposals if one.configuration.hash not in self.taken), None)
                 if chosen is not None:
                     yield Proposal(chosen.configuration, self._reason(number, draws[number], chosen))
                     break
@@ -148,9 +147,13 @@ class Bandit(Strategy):
         }
         return {**chosen.reason, **own}
 
-    def _draws(self, serial: int) -> Floats:
-        """What each arm drew for try number ``serial``: its credit, give or take how unsure that is."""
-        noise = np.random.default_rng((self.seed, serial, len(self.arms))).standard_normal(len(self.arms))
+    def _draws(self) -> Floats:
+        """What each arm draws for the next try: its credit, plus noise in proportion to how unsure that is.
+
+        The noise depends on the number of the try, so that it is the same however many are asked for at once.
+        """
+        rng = np.random.default_rng((self.seed, len(self.taken), len(self.arms)))
+        noise = rng.standard_normal(len(self.arms))
         rewards = [self._window.of(number) for number in range(len(self.arms))]
         credits = np.array([credit(own) for own in rewards])
         unsure = np.array([DOUBT / np.sqrt(1.0 + len(own)) for own in rewards])
@@ -199,7 +202,3 @@ def credit(rewards: Sequence[float]) -> float:
     """
     weights = np.arange(1, len(rewards) + 1)
     return float((0.5 + weights @ np.array(rewards)) / (1.0 + weights.sum())) if len(rewards) else 0.5
-
-
-def _first_new(proposals: Iterable[Proposal], taken: set[str]) -> Proposal | None:
-    return next((one for one in proposals if one.configuration.hash not in taken), None)
