@@ -12,7 +12,7 @@ from autotune.search.candidates.assemble import assemble
 from autotune.search.candidates.moves import crossed, repaired, stepped
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
-from autotune.search.strategies.ranking import Ranked, Ranking
+from autotune.search.strategies.ranking import Ranked, Ranking, loss_of
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knobs.knob import Knob
 
@@ -103,7 +103,7 @@ class Evolution(Strategy):
     def _tournament(self, window: Sequence[Ranked], rng: np.random.Generator) -> Ranked:
         size = min(int(self.options["sample"]), len(window))
         drawn = rng.choice(len(window), size=size, replace=False)
-        return min((window[int(i)] for i in drawn), key=_loss)
+        return min((window[int(i)] for i in drawn), key=loss_of)
 
     def _cross(self, parent: Configuration, other: Configuration, rng: np.random.Generator) -> Configuration:
         """``parent`` with about half of what ``other`` has different, repaired."""
@@ -130,7 +130,3 @@ class Evolution(Strategy):
         knobs = [self.space.knob(name) for name in parent]
         sizes = np.array([max(len(knob.cells), 1) for knob in knobs], dtype=float)
         return knobs[int(rng.choice(len(knobs), p=sizes / sizes.sum()))]
-
-
-def _loss(ranked: Ranked) -> float:
-    return ranked[0]

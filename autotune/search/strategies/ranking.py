@@ -36,7 +36,7 @@ class Ranking:
             if not math.isnan(loss):
                 ranked = float(loss), observation.configuration
                 self._in_order.append(ranked)
-                insort(self._by_loss, ranked, key=_loss)
+                insort(self._by_loss, ranked, key=loss_of)
 
     def __len__(self) -> int:
         return len(self._in_order)
@@ -50,5 +50,5 @@ class Ranking:
         return self._in_order[-count:]
 
 
-def _loss(ranked: Ranked) -> float:
+def loss_of(ranked: Ranked) -> float:
     return ranked[0]
