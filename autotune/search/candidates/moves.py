@@ -7,13 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from autotune.search.candidates.assemble import assemble, at, of_active
+from autotune.search.candidates.scales import STEPS
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knobs import Assignment, Permutation
 from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 
-STRIDES = (0.2, 0.05, 0.01)
-"""Standard deviations of a step in a continuous or long range, as fractions of it: one is drawn."""
 LONG = 32
 """Values beyond which a step in an ordered knob may skip some."""
 REACH = 64
@@ -32,7 +31,7 @@ def moved(knob: Knob, value: Value, rng: np.random.Generator) -> Value:
     as full as it was). An ordered knob goes one step, or in a long range some; a choice becomes another.
     """
     if knob.ordered and (not knob.cells or len(knob.cells[0].values) > LONG):
-        position = knob.position(value) + rng.choice(STRIDES) * rng.standard_normal()
+        position = knob.position(value) + rng.choice(STEPS) * rng.standard_normal()
         there = at(knob, float(np.clip(position, 0.0, 1.0)))
         if there != value or not knob.cells:
             return there

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.candidates.assemble import at, of_active
-from autotune.search.candidates.sampled import STEPS, groups
+from autotune.search.candidates.sampled import groups
+from autotune.search.candidates.scales import STEPS
 from autotune.search.models.features import SMALL_TABLE, Features
 from autotune.search.models.gaussian_process import Floats, Inputs, Integers
 from autotune.space.configuration import Configuration, Value
