@@ -34,9 +34,11 @@ from autotune.measure.outcome import Estimate
 FEWEST_FOR_SUSPICION = 8
 """With fewer readings a trend or an autocorrelation cannot be told from chance."""
 
+SUSPICIOUS = 0.99
+"""The confidence of each test: for a trend, and for an autocorrelation."""
 
 MOST_FOR_PAIRS = 1000
-"""Readings of which all pairs are looked at, half a million."""
+"""Up to this many readings all pairs are looked at: half a million."""
 
 
 def estimate(values: Sequence[float], confidence: float = 0.95) -> Estimate:
@@ -70,10 +72,10 @@ def estimate(values: Sequence[float], confidence: float = 0.95) -> Estimate:
 
 
 def less_sure(known: Estimate, share: float, confidence: float = 0.95, *, alone: bool = False) -> Estimate:
-    """What is known where the readings may all be off together besides.
+    """``known``, less surely: the readings may also all be off together, by the same amount.
 
-    ``share`` of the value is the standard deviation of that. A single reading has no interval, and gets none:
-    but for one that is off by that and no more (``alone``).
+    The standard deviation of that amount is ``share`` of the value. A single reading has no interval and gets
+    none, unless it is known to be off by nothing else (``alone``).
     """
     shared = share * abs(known.value)
     if (known.n < 2 and not alone) or not shared or not math.isfinite(known.value):
@@ -123,7 +125,7 @@ def drift(values: Sequence[float]) -> float:
     return slope * (numbers.size - 1) / abs(middle)
 
 
-def suspicions(values: Sequence[float], confidence: float = 0.99) -> tuple[str, ...]:
+def suspicions(values: Sequence[float]) -> tuple[str, ...]:
     """Sentences on why the interval of these readings, in the order taken, may be too narrow.
 
     A trend is looked for with Kendall's test (H. B. Mann, Econometrica 13, 1945), a memory of the
@@ -132,7 +134,7 @@ def suspicions(values: Sequence[float], confidence: float = 0.99) -> tuple[str, 
     n = len(values)
     if n < FEWEST_FOR_SUSPICION or not all(map(math.isfinite, values)):
         return ()
-    critical = NormalDist().inv_cdf((1 + confidence) / 2)
+    critical = NormalDist().inv_cdf((1 + SUSPICIOUS) / 2)
     found = []
     if abs(_kendall(values)) > critical:
         moved = drift(values)
