@@ -19,11 +19,11 @@ from autotune.space.configuration import Configuration
 BATCH = 16
 """Configurations drawn from the policy at a time."""
 BATCHES = 2
-"""How many times, before what was drawn last is changed until it is new."""
+"""If none of so many batches holds anything new, what was drawn last is changed until it is new."""
 STEPS = 24
-"""Changes of it before a random newcomer takes its place."""
+"""How often it is changed before a random newcomer is proposed instead."""
 STRONGEST = 4.0
-"""The largest share of a gradient: a policy that is sure of itself would otherwise jump."""
+"""Gradients are cut here: a policy that is sure of itself would otherwise jump."""
 
 
 class Policy(Strategy):
@@ -60,7 +60,7 @@ class Policy(Strategy):
         self._heads = [head_of(knob) for knob in problem.space.knobs]
         self._theta = [head.start for head in self._heads]
         self._ranked: list[Ranked] = []
-        """What was learned from, the best first; failures are not in it."""
+        """The trials with a number, the best first."""
         self._learned = 0
 
     # -- proposing
@@ -98,7 +98,7 @@ class Policy(Strategy):
         return None
 
     def _log_probability(self, configuration: Configuration) -> float:
-        """Of the values of ``configuration``, each drawn by its knob."""
+        """The logarithm of the probability that the policy draws ``configuration``."""
         return sum(
             float(head.log_probability(theta, head.row(configuration[head.knob.name])[None])[0])
             for head, theta in zip(self._heads, self._theta, strict=True)
