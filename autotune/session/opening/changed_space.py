@@ -1,4 +1,4 @@
-"""What has changed in the space of a study that goes on, and what that leaves of its trials."""
+"""What has changed in the space of a study that goes on, and how many of its trials still count."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autotune.store.store import Store
 
 
 def say_changed_space(store: Store, record: StudyRecord, now: Space) -> str:
-    """What to tell the user of a study whose space was another one."""
+    """What to tell the user about a study that goes on with another space."""
     before, after = record.document.get("space", {}), now.to_document()
     what = "; ".join(_differences(before, after))
     trials = [t for t in store.trials(record.id, purpose="search") if t.status.finished]
