@@ -1,7 +1,7 @@
-"""The phases of one configuration: prepare, load, check, warm up, read. In whatever process it is called.
+"""The phases of one configuration: prepare, load, check, warm up, read. They run in the calling process.
 
-Everything that an objective can raise ends in an :class:`Outcome`. What it can do beyond raising (die,
-hang, eat memory) is the business of :mod:`autotune.measure.workers.process`.
+Whatever an objective raises ends in an :class:`Outcome`. What it can do beyond raising (die, hang, use up
+memory) is dealt with in :mod:`autotune.measure.workers.process`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WARM_UP = "warm-up"
 """The reason given with a reading that does not count because it only warms up."""
 
 Unseal = Callable[[], Any]
-"""Gives what was prepared. Part of loading: it may fail as well."""
+"""Returns what was prepared. This is part of loading, and may fail as well."""
 
 
 class Runner:
@@ -96,7 +96,7 @@ class Runner:
     def prepare(
         self, configuration: Configuration, seal: Callable[[Any], Any] = lambda made: made
     ) -> tuple[Outcome, Any]:
-        """``(outcome, prepared)``; ``seal`` (pickling, say) is part of the phase and may fail as well.
+        """Returns ``(outcome, prepared)``. ``seal`` (pickling, say) is part of the phase and may fail too.
 
         The outcome is ``ok``, ``pruned`` where the objective says that running it is hopeless, or a failure.
         """
@@ -184,7 +184,8 @@ class Runner:
     def read(self, seed: int) -> Outcome:
         """One counted reading of what was entered, on fresh inputs, after one that warms the caches again.
 
-        Whether it keeps its bounds is for all its readings to say: of a noisy metric one may be past them.
+        Bounds are not looked at: one reading of a noisy metric may be past them, and all of them together
+        decide.
         """
         assert self._entered is not None, "it was not entered"
         loaded, meter = self._entered
@@ -224,7 +225,7 @@ class Runner:
                 raise Failed(*unacceptable)
 
     def _follow(self, trial: Trial, loaded: Any, rng: np.random.Generator, reporter: Reporter) -> Outcome:
-        """One run, as far as its reports let it come."""
+        """One run, which its reports may end early."""
         meter = self._meter()
         with trial.during("measure"):
             sample = meter.follow(loaded, rng, reporter)
@@ -247,7 +248,7 @@ class Runner:
         deadline: float,
         paid: float,
     ) -> Outcome:
-        """Reading after reading, until it is enough."""
+        """Reading after reading, until there are enough."""
         meter = self._meter()
         self._warm_up(trial, loaded, rng, meter, deadline)
         paid += sum(seconds for phase, seconds in trial.phases.items() if phase != "measure")
@@ -331,7 +332,7 @@ class Runner:
         return Meter(self.objective, self._goals, Clock(self._pace), self._curve)
 
     def _rng(self, seed: int, purpose: int) -> np.random.Generator:
-        """Fresh random numbers: others for each trial, and others for its check than for its readings."""
+        """Fresh random numbers: different for each trial, and for its check and its readings."""
         return np.random.default_rng((abs(self.objective.context.seed), abs(seed), purpose))
 
 
