@@ -1,4 +1,4 @@
-"""Independent factors of the feasible set: groups of cells that no rule ties to another group."""
+"""Independent factors of the feasible set: groups of cells that no rule ties to other groups."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Factor(ABC):
     @property
     @abstractmethod
     def bounds(self) -> tuple[int, int]:
-        """At least and at most how many assignments there are; equal where they were counted."""
+        """How many assignments there are at least and at most; equal if they were counted."""
 
     @property
     def size(self) -> int | None:
@@ -67,7 +67,7 @@ class Factor(ABC):
 
     @property
     def estimate(self) -> Estimate:
-        """How many assignments there are, about."""
+        """About how many assignments there are."""
         low, high = self.bounds
         return Estimate(high, low, high, 1.0)
 
@@ -135,10 +135,10 @@ class RowsFactor(Factor):
 
 
 class RuledFactor(Factor):
-    """Cells tied by rules, as a counted decision diagram; a relaxed one where that is too wide.
+    """Cells tied by rules, as a counted decision diagram; a relaxed one if that would be too wide.
 
-    A relaxed diagram holds a superset: a uniform sample of the factor is then one of the diagram
-    from which the assignments that violate a rule are rejected.
+    A relaxed diagram holds a superset. To sample the factor uniformly, the diagram is sampled, and the
+    assignments that violate a rule are rejected.
     """
 
     def __init__(self, parts: Sequence[Part], puzzle: Puzzle, diagram: Diagram) -> None:
