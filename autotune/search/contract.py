@@ -8,6 +8,7 @@ resumed or replayed session proposes the same.
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -265,14 +266,18 @@ class Strategy(ABC):
         """Hook: new observations, each of a configuration in the space, have joined :attr:`usable`."""
 
 
-def _fits(value: Option, default: Option, low: float, high: float) -> bool:
-    """Whether ``value`` has the type of ``default`` (or is an integer for a float) and is within limits."""
+def _fits(value: object, default: Option, low: float, high: float) -> bool:
+    """Whether ``value``, which may be anything, has the type of ``default`` and is within limits.
+
+    An integer will do for a float. Numbers that no float holds are not within any limits.
+    """
     if isinstance(value, bool) or isinstance(default, bool):
         return isinstance(value, bool) and isinstance(default, bool)
     if isinstance(value, str) or isinstance(default, str):
         return isinstance(value, str) and isinstance(default, str)
-    whole = isinstance(value, int) or isinstance(default, float)
-    return whole and math.isfinite(value) and low <= value <= high
+    if not isinstance(value, int if isinstance(default, int) else int | float):
+        return False
+    return low <= value <= high and abs(value) <= sys.float_info.max
 
 
 def _said(default: Option, low: float, high: float) -> str:
