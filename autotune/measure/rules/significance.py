@@ -290,7 +290,7 @@ def _nearest_tie(
         if low <= 0:
             tied.append(other)
             most = math.log1p(within) if is_ratio else within * abs(float(np.nanmedian(best.values)))
-            if estimate <= most:
+            if math.isinf(within) or estimate <= most:  # infinity times a median of 0 is NaN
                 alike.append(other)
     unbeaten = [c for c in alike if not any(other.beats(c) for other in alike)] or alike
     chosen = min(unbeaten, key=lambda c: c.distance)  # of equally near ones the first, which is the better
