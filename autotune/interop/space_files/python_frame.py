@@ -25,6 +25,12 @@ MOST_BITS = 1_000
 MOST_ITEMS = 100_000
 MOST_REPEATS = 20
 
+LOGGING = ("debug", "info", "warning", "warn", "error")
+"""Functions of loggers, which change nothing."""
+
+LATER = ("jit", "autotune", "heuristics")
+"""Decorators of Triton, which call what they are given only when the kernel is launched."""
+
 
 class Frame:
     """Evaluates in one scope; names that are not in it are the source's."""
@@ -51,11 +57,15 @@ class Frame:
                 self.run_all(body if self.value(test) else orelse)
             case ast.FunctionDef(name=name, decorator_list=around) if all(map(_keeps_results, around)):
                 self.scope[name] = self.defined(statement)
+            case ast.FunctionDef(name=name) if self.only_wrapped(statement):
+                self.scope[name] = self.source.not_understood(statement)
             case ast.Import(names=names) if all(one.name in MODULES for one in names):
                 pass
             case ast.ImportFrom(module=whole) if whole in MODULES:
                 pass
             case ast.Assert() | ast.Pass() | ast.AnnAssign() | ast.Expr(ast.Call(ast.Name("print"))):
+                pass
+            case ast.Expr(ast.Call(ast.Attribute(attr=name))) if name in LOGGING:
                 pass
             case ast.Expr(value=value):
                 self.value(value)
@@ -104,6 +114,32 @@ class Frame:
             except InputError as error:  # a call may do without it
                 defaults[name] = error
         return Closure(function, self.scope, defaults)
+
+    def only_wrapped(self, function: ast.FunctionDef) -> bool:
+        """Whether imported decorators stand around it, so that it alone is unknown from then on.
+
+        What the arguments of these change is carried out.
+        """
+        for decorator in function.decorator_list:
+            called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            names = ast.unparse(called).split(".")
+            if names[0] in self.scope or not self.source.foreign(names[0]):
+                return False
+            if not isinstance(decorator, ast.Call):
+                continue
+            if names[-1] not in LATER and self.hands_functions(decorator):
+                return False  # they may be called at once
+            for given in (*decorator.args, *(keyword.value for keyword in decorator.keywords)):
+                if any(isinstance(part, ast.Call) for part in ast.walk(given)):
+                    self.spread([given])
+        return True
+
+    def hands_functions(self, call: ast.Call) -> bool:
+        """Whether functions of the source are among what is given in a call, and not only called there."""
+        parts = [*ast.walk(call)]
+        called = [part.func for part in parts if isinstance(part, ast.Call)]
+        named = [part.id for part in parts if isinstance(part, ast.Name) and part not in called]
+        return any(map(self.closure, named)) or any(isinstance(part, ast.Lambda) for part in parts)
 
     def augmented(self, statement: ast.stmt, left: Any, op: ast.operator, right: Any) -> Any:
         """``left += right``: a list, dictionary or set stays the same one, also under its other names."""
@@ -179,7 +215,10 @@ class Frame:
         raise self.source.not_understood(node)
 
     def name(self, node: ast.Name) -> Any:
-        return self.scope[node.id] if node.id in self.scope else self.source.named(node)
+        found = self.scope[node.id] if node.id in self.scope else self.source.named(node)
+        if isinstance(found, InputError):
+            raise found
+        return found
 
     def attribute(self, node: ast.AST, whole: Any, name: str) -> Any:
         known = getattr(type(whole), "PUBLIC", ())
@@ -264,7 +303,12 @@ class Frame:
         arguments = self.spread(node.args)
         by_name: dict[str, Any] = {}
         for keyword in node.keywords:
-            value = self.value(keyword.value)
+            try:
+                value = self.value(keyword.value)
+            except InputError as error:
+                if keyword.arg not in self.source.unread or name not in self.source.calls:
+                    raise
+                value = error
             by_name |= {keyword.arg: value} if keyword.arg else self.guarded(node, dict, value)
         if name in self.source.calls:
             return self.source.calls[name](node, arguments, by_name)
@@ -279,7 +323,9 @@ class Frame:
             return self.method(node, self.value(called.value), name, arguments, by_name)
         hidden = isinstance(called, ast.Name) and (called.id in self.scope or self.source.hides(called.id))
         if name not in FUNCTIONS or foreign or hidden:
-            raise self.source.not_understood(node, f"what {ast.unparse(called)}() does is not known here")
+            since = "" if foreign else self.source.since(name)
+            why = f"what {ast.unparse(called)}() does is not known here{since}"
+            raise self.source.not_understood(node, why)
         if by_name.get("repeat", 1) not in range(MOST_REPEATS):
             raise self.source.not_understood(node, "it is too large")
         found = self.guarded(node, FUNCTIONS[name], *arguments, **by_name)

@@ -41,6 +41,9 @@ Flags that a source imports are called so as well, in small letters or in capita
 LEFT_OUT = ("prune_configs_by", "reset_to_zero", "restore_value", "pre_hook", "post_hook")
 """What ``triton.autotune`` takes after ``configs`` and ``key``, in its order, and has no place in a space."""
 
+UNREAD = ("pre_hook", "ir_override")
+"""What ``triton.Config`` takes and has no place in a space."""
+
 RUN = "convert --run imports the source and takes the configurations that it makes"
 
 
@@ -82,7 +85,7 @@ class _Reader:
             for name in (flag, flag.upper())
         }
         known: dict[str, Known] = {"os.environ": self._variables, **flags}
-        self.module = Module(tree, str(file), calls, known, RUN)
+        self.module = Module(tree, str(file), calls, known, UNREAD, RUN)
 
     def convert(self, kernel: str, named: str, output: Path | None) -> Converted:
         kernels = autotuned(self.module.tree)
@@ -151,7 +154,7 @@ class _Reader:
     # -- calls that mean something here
 
     def _config(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> Config:
-        names = ("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", "pre_hook")
+        names = ("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", *UNREAD)
         arguments = {**dict(zip(names, given, strict=False)), **by_name}
         unknown = [name for name in arguments if name not in names]
         if unknown or len(given) > len(names) or not isinstance(arguments.get("kwargs"), dict):
@@ -163,7 +166,7 @@ class _Reader:
         if strange := [name for name in kwargs if not isinstance(name, str)]:
             raise self.module.not_understood(node, f"{strange[0]!r} in the dictionary")
         options = {name: arguments.get(name, default) for name, default in OPTIONS.items()}
-        left_out = ("pre_hook",) if arguments.get("pre_hook") is not None else ()
+        left_out = tuple(name for name in UNREAD if arguments.get(name) is not None)
         return Config(kwargs, options, self.place(node), left_out)
 
     def _filter(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> list[Any]:

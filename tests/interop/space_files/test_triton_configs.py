@@ -366,6 +366,104 @@ def test_what_stands_around_a_kernel_is_not_confused_with_the_module(tmp_path: P
     assert [c["A"] for c in read_back(write(tmp_path, source)).feasible] == [2]
 
 
+SHARED = """
+BLOCKS = [32, 64]
+
+def configs():
+    return [Config({"BLOCK": block}) for block in BLOCKS]
+
+@triton.autotune(configs=configs(), key=["n"])
+@triton.jit
+def forward(x, n, BLOCK):
+    pass
+
+@triton.autotune(configs=configs(), key=["n"])
+@triton.jit
+def backward(x, n, BLOCK):
+    pass
+"""
+
+
+def test_kernels_may_share_a_function_that_goes_through_a_list(tmp_path: Path) -> None:
+    """The second was refused, as if the decorator of the first changed BLOCKS."""
+    file = write(tmp_path, SHARED)
+    for kernel in ("forward", "backward"):
+        assert [c["BLOCK"] for c in read_back(file, kernel=kernel).feasible] == [32, 64]
+
+
+IN_A_BRANCH = """
+from elsewhere import has_triton, want_more
+if has_triton():
+    SIZES = [32, 64]
+
+    def add():
+        SIZES.append(128)
+
+    if want_more():
+        add()
+
+    @triton.autotune(configs=[Config({"A": a}) for a in SIZES], key=[])
+    @triton.jit
+    def kernel(x, A):
+        pass
+"""
+
+
+def test_a_list_that_a_function_of_the_branch_may_have_changed_is_not_taken(tmp_path: Path) -> None:
+    """It was taken as it stands there, without a word."""
+    with pytest.raises(InputError, match=r"kernels.py:12:8: 'want_more\(\)' is not understood"):
+        convert(write(tmp_path, IN_A_BRANCH))
+
+
+IN_A_FUNCTION = """
+from elsewhere import has_triton
+WARPS = [4]
+
+def make(dtype, scale=1):
+    if not has_triton():
+        return None
+    sizes = [16, 32]
+    if True:
+        sizes += [64]
+        @triton.autotune([Config({"A": a}, num_warps=w) for a in sizes for w in WARPS + MORE], key=[])
+        @triton.jit
+        def kernel(x, A):
+            pass
+    sizes = []
+    return kernel
+
+MORE = [8]
+"""
+
+
+def test_what_a_function_assigns_before_the_kernel_in_it_is_known(tmp_path: Path) -> None:
+    space = read_back(write(tmp_path, IN_A_FUNCTION))
+    expected = {(a, w) for a in (16, 32, 64) for w in (4, 8)}
+    assert {(c["A"], c["num_warps"]) for c in space.feasible} == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("sizes += [64]", "sizes += [scale]"),  # an argument
+        ("if True:", "for sizes in [sizes]:"),  # a later round may bring another
+        ("if True:", "def inner():"),  # called before or after the last line
+        ("MORE = [8]", "MORE = [8]\nsizes = [1]"),  # there are two of that name
+    ],
+)
+def test_of_a_function_around_a_kernel_no_other_names_are_known(tmp_path: Path, old: str, new: str) -> None:
+    with pytest.raises(InputError, match="it is a name of the function or block"):
+        convert(write(tmp_path, IN_A_FUNCTION.replace(old, new)))
+
+
+def test_a_hook_of_a_configuration_need_not_be_understood(tmp_path: Path) -> None:
+    """It has no place in a space, and is often imported."""
+    hooked = LISTED.replace("num_warps=8)", "num_warps=8, pre_hook=zeros(['c']), ir_override=None)")
+    converted = convert(write(tmp_path, "from elsewhere import zeros\n" + hooked))
+    assert len(converted.checked().feasible) == 3
+    assert "the pre_hook of configurations is left out." in converted.notes
+
+
 def test_which_of_two_kernels_of_a_name_is_meant_only_running_the_source_tells(tmp_path: Path) -> None:
     branch = AROUND.partition("AROUND\n")[2]
     source = f"CONFIGS = [Config({{'A': 1}})]\nif triton.runtime:\n{branch}else:\n{branch}"
