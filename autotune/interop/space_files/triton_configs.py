@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest
+from autotune.interop.space_files.assumed_device import BUILD, DEVICE
 from autotune.interop.space_files.python_slice import local_names
 from autotune.interop.space_files.python_source import Call, Closure, Known
 from autotune.interop.space_files.python_text import Module, parsed
@@ -28,15 +28,6 @@ from autotune.interop.space_files.triton_space import (
     space_of,
 )
 from autotune.space.reading.space_file import load_text
-
-DEVICE: Mapping[str, object] = {
-    "is_cuda": True,
-    "is_nvidia": True,
-    **dict.fromkeys(("is_hip", "is_rocm", "is_amd", "is_xpu", "is_intel", "is_npu"), False),
-    "get_device_capability": (9, 0),
-}
-"""Functions by which sources tell devices apart, as they answer on a GPU of NVIDIA's Hopper generation.
-Flags that a source imports are called so as well, in small letters or in capitals."""
 
 LEFT_OUT = ("prune_configs_by", "reset_to_zero", "restore_value", "pre_hook", "post_hook")
 """What ``triton.autotune`` takes after ``configs`` and ``key``, in its order, and has no place in a space."""
@@ -84,6 +75,7 @@ class _Reader:
             for flag, answer in DEVICE.items()
             for name in (flag, flag.upper())
         }
+        flags |= {name: partial(self._assumed, name, answer) for name, answer in BUILD.items()}
         known: dict[str, Known] = {"os.environ": self._variables, **flags}
         self.module = Module(tree, str(file), calls, known, UNREAD, RUN)
 
@@ -95,7 +87,10 @@ class _Reader:
             message = f"{found.name} is decorated on the lines {', '.join(map(str, lines))}"
             raise InputError(Problem(message, self.place(found.call), "one kernel of that name", RUN))
         arguments = {word.arg: word.value for word in found.call.keywords if word.arg}
-        arguments |= dict(zip(("configs", "key", *LEFT_OUT), found.call.args, strict=False))
+        if found.by:
+            self.notes.append(f"@{found.by} on line {found.call.lineno} was taken to be triton.autotune.")
+        else:
+            arguments |= dict(zip(("configs", "key", *LEFT_OUT), found.call.args, strict=False))
         unseen = [word.value for word in found.call.keywords if word.arg is None]
         unseen += [one for one in found.call.args if isinstance(one, ast.Starred)]
         if unseen and not {"configs", "key"} <= arguments.keys():

@@ -8,10 +8,7 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.interop.space_files.triton_configs import convert
-from autotune.space.reading.reader import read_spec
-from autotune.space.space import Space
-
-HEAD = "import torch, triton\nimport triton.language as tl\nfrom triton import Config\n"
+from tests.interop.space_files.cases import HEAD, read_back, write
 
 LISTED = """
 def is_cuda():
@@ -54,20 +51,6 @@ def keep(config):
 def softmax(x, n, BLOCK: tl.constexpr):
     pass
 """
-
-
-def write(folder: Path, text: str) -> Path:
-    file = folder / "kernels.py"
-    file.write_text(HEAD + text)
-    return file
-
-
-def read_back(file: Path, **arguments: str) -> Space:
-    """The space as its own file says it."""
-    output = file.parent / "spaces" / "space.yaml"
-    output.parent.mkdir(exist_ok=True)
-    output.write_text(convert(file, **arguments, output=output).text())
-    return read_spec(output).space
 
 
 def test_a_list_comes_back_configuration_by_configuration(tmp_path: Path) -> None:
@@ -176,7 +159,11 @@ def test_configurations_that_repeat_count_once(tmp_path: Path) -> None:
             "kernels.py:20:39: \"{'key': ['M', 'N']}\" is not understood",
         ),
         ('configs=configs(), key=["M", "N"]', "*WHAT", "kernels.py:20:18: '*WHAT' is not understood"),
-        ("triton.autotune(", "triton.heuristics(", "nothing here is decorated with triton.autotune"),
+        (
+            "triton.autotune(configs=",
+            "triton.heuristics(values=",
+            "nothing here is decorated with triton.autotune",
+        ),
         ("@triton.jit", "@triton.jit(", "this is not Python"),
         ("return cuda_configs()", "return []", "it is empty"),
         ("return cuda_configs()", "return [1]", "no list of triton.Config"),
@@ -308,62 +295,11 @@ def test_a_path_that_utf_8_does_not_have_is_refused(tmp_path: Path) -> None:
         convert(write(folder, LISTED), output=tmp_path / "space.yaml").text()
 
 
-BRANCHES = """
-from elsewhere import has_triton, IS_AMD
-
-WARPS = [2] if IS_AMD else [4, 8]
-if has_triton():
-    import triton
-    SIZES = [64, 128]
-    if IS_AMD:
-        SIZES = [32]
-    @triton.autotune(configs=[triton.Config({"A": a}, num_warps=w) for a in SIZES for w in WARPS], key=[])
-    @triton.jit
-    def kernel(x, A):
-        pass
-    SIZES = []
-else:
-    SIZES = ()
-"""
-
-
-def test_what_a_branch_assigns_is_known_to_the_kernel_in_it(tmp_path: Path) -> None:
-    """And a flag that tells devices apart is assumed also where it is imported."""
-    converted = convert(write(tmp_path, BRANCHES))
-    assert len(converted.checked().feasible) == 4
-    assert converted.notes == ("IS_AMD was taken to be false.",)
-
-
 def test_an_option_in_the_dictionary_is_no_knob(tmp_path: Path) -> None:
     """Triton's own values of the options go before those of the dictionary."""
     source = LISTED.replace('"BLOCK_K": 32}', '"BLOCK_K": 32, "num_warps": 2}')
     with pytest.raises(InputError, match=r"kernels.py:11:9: num_warps stands in the dictionary"):
         convert(write(tmp_path, source))
-
-
-AROUND = """
-CONFIGS = [Config({"A": 1})]
-AROUND
-    @triton.autotune(configs=CONFIGS, key=[])
-    @triton.jit
-    def kernel(x, A):
-        pass
-"""
-
-
-def test_what_stands_around_a_kernel_is_not_confused_with_the_module(tmp_path: Path) -> None:
-    """A function's or class's own names are not known; what a block runs before the kernel is."""
-    own = "    CONFIGS = [Config({'A': 2})]"
-    for around in ("def make(CONFIGS):", f"def make():\n{own}", f"class K:\n{own}", "for CONFIGS in LISTS:"):
-        with pytest.raises(
-            InputError, match="'CONFIGS' is not understood: it is a name of the function or block"
-        ):
-            convert(write(tmp_path, AROUND.replace("AROUND", around)))
-    for around in ("def make(A):", "class K:", "if unknown():", "def make():\n    def other(CONFIGS): pass"):
-        space = read_back(write(tmp_path, AROUND.replace("AROUND", around)))
-        assert [c["A"] for c in space.feasible] == [1]
-    source = AROUND.replace("AROUND", f"try:\n    import triton\n{own}") + "except ImportError:\n    pass\n"
-    assert [c["A"] for c in read_back(write(tmp_path, source)).feasible] == [2]
 
 
 SHARED = """
@@ -391,85 +327,12 @@ def test_kernels_may_share_a_function_that_goes_through_a_list(tmp_path: Path) -
         assert [c["BLOCK"] for c in read_back(file, kernel=kernel).feasible] == [32, 64]
 
 
-IN_A_BRANCH = """
-from elsewhere import has_triton, want_more
-if has_triton():
-    SIZES = [32, 64]
-
-    def add():
-        SIZES.append(128)
-
-    if want_more():
-        add()
-
-    @triton.autotune(configs=[Config({"A": a}) for a in SIZES], key=[])
-    @triton.jit
-    def kernel(x, A):
-        pass
-"""
-
-
-def test_a_list_that_a_function_of_the_branch_may_have_changed_is_not_taken(tmp_path: Path) -> None:
-    """It was taken as it stands there, without a word."""
-    with pytest.raises(InputError, match=r"kernels.py:12:8: 'want_more\(\)' is not understood"):
-        convert(write(tmp_path, IN_A_BRANCH))
-
-
-IN_A_FUNCTION = """
-from elsewhere import has_triton
-WARPS = [4]
-
-def make(dtype, scale=1):
-    if not has_triton():
-        return None
-    sizes = [16, 32]
-    if True:
-        sizes += [64]
-        @triton.autotune([Config({"A": a}, num_warps=w) for a in sizes for w in WARPS + MORE], key=[])
-        @triton.jit
-        def kernel(x, A):
-            pass
-    sizes = []
-    return kernel
-
-MORE = [8]
-"""
-
-
-def test_what_a_function_assigns_before_the_kernel_in_it_is_known(tmp_path: Path) -> None:
-    space = read_back(write(tmp_path, IN_A_FUNCTION))
-    expected = {(a, w) for a in (16, 32, 64) for w in (4, 8)}
-    assert {(c["A"], c["num_warps"]) for c in space.feasible} == expected
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("sizes += [64]", "sizes += [scale]"),  # an argument
-        ("if True:", "for sizes in [sizes]:"),  # a later round may bring another
-        ("if True:", "def inner():"),  # called before or after the last line
-        ("MORE = [8]", "MORE = [8]\nsizes = [1]"),  # there are two of that name
-    ],
-)
-def test_of_a_function_around_a_kernel_no_other_names_are_known(tmp_path: Path, old: str, new: str) -> None:
-    with pytest.raises(InputError, match="it is a name of the function or block"):
-        convert(write(tmp_path, IN_A_FUNCTION.replace(old, new)))
-
-
 def test_a_hook_of_a_configuration_need_not_be_understood(tmp_path: Path) -> None:
     """It has no place in a space, and is often imported."""
     hooked = LISTED.replace("num_warps=8)", "num_warps=8, pre_hook=zeros(['c']), ir_override=None)")
     converted = convert(write(tmp_path, "from elsewhere import zeros\n" + hooked))
     assert len(converted.checked().feasible) == 3
     assert "the pre_hook of configurations is left out." in converted.notes
-
-
-def test_which_of_two_kernels_of_a_name_is_meant_only_running_the_source_tells(tmp_path: Path) -> None:
-    branch = AROUND.partition("AROUND\n")[2]
-    source = f"CONFIGS = [Config({{'A': 1}})]\nif triton.runtime:\n{branch}else:\n{branch}"
-    with pytest.raises(InputError, match="kernel is decorated on the lines 6, 11") as raised:
-        convert(write(tmp_path, source))
-    assert "--run" in str(raised.value)
 
 
 def test_functions_of_its_own_go_before_those_that_are_known(tmp_path: Path) -> None:
