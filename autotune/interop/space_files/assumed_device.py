@@ -29,10 +29,19 @@ class Properties:
     warp_size: int = 32
 
 
+@dataclass(frozen=True)
+class Package:
+    """One that is there: of what is in it nothing is said."""
+
+    name: str
+
+
 DEVICE: Mapping[str, object] = {
-    **dict.fromkeys(("is_cuda", "is_nvidia", "is_hopper", "is_nvidia_hopper", "check_shared_mem"), True),
+    **dict.fromkeys(("has_triton", "is_cuda", "is_nvidia", "check_shared_mem"), True),
+    **dict.fromkeys(("is_hopper", "is_nvidia_hopper", "is_sm90", "is_nvidia_sm90"), True),
     **dict.fromkeys(("is_hip", "is_rocm", "is_amd", "is_xpu", "is_intel", "is_npu"), False),
-    **dict.fromkeys(("is_blackwell", "is_nvidia_blackwell", "is_intel_alchemist"), False),
+    **dict.fromkeys(("is_blackwell", "is_nvidia_blackwell", "is_sm100", "is_nvidia_sm100"), False),
+    "is_intel_alchemist": False,
     "get_device_capability": (9, 0),
     "get_device_properties": Properties(),
     "get_current_target": Target(),
@@ -45,3 +54,6 @@ BUILD: Mapping[str, str | None] = {
     **dict.fromkeys(("torch.version.hip", "torch.version.rocm", "torch.version.xpu"), None),
 }
 """What PyTorch says of what it was built for."""
+
+PACKAGES = ("torch", "triton", "tl")
+"""Names for packages without which there is no kernel."""

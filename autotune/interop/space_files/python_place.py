@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from autotune.interop.space_files.python_slice import assigned_by, local_names
 
 Names = frozenset[str]
+
+PRESENT = ("torch", "triton", "triton.language")
+"""Modules without which there is no kernel: whoever tries to import them is taken to succeed."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,14 @@ def met_before(node: ast.AST | None, tree: ast.Module) -> Met:
     """What has run when ``node`` is met; without it at the end of the source.
 
     Of a module around a function all has, since that runs whenever. What stands in a branch is met where that
-    is taken, whatever its condition asks.
+    is taken, whatever its condition asks, and so are other branches with the same condition.
     """
+    met = _met_before(node, tree)
+    taken = set(_conditions(node, tree.body)) if node is not None else set()
+    return replace(met, module=[*_as_taken(met.module, taken)], own=[*_as_taken(met.own, taken)])
+
+
+def _met_before(node: ast.AST | None, tree: ast.Module) -> Met:
     module: list[ast.stmt] = []
     after: list[ast.stmt] = []
     body = tree.body
@@ -62,6 +71,29 @@ def _in_function(node: ast.AST, function: ast.FunctionDef, module: Sequence[ast.
             return Met(module, own, local) if deferred else Met(module, own, local - known)
         body = branch
     return Met(module, own, local)
+
+
+def _conditions(node: ast.AST, body: Sequence[ast.stmt]) -> Iterator[str]:
+    """Those of the branches that a node stands in."""
+    for statement in ast.walk(ast.Module([*body], [])):
+        if isinstance(statement, ast.If) and _first_with(node, statement.body):
+            yield ast.dump(statement.test)
+
+
+def _as_taken(statements: Iterable[ast.stmt], taken: Collection[str]) -> Iterator[ast.stmt]:
+    """The statements, those in branches that are taken among them; what a kernel needs can be imported."""
+    for statement in statements:
+        match statement:
+            case ast.If(test=test, body=body) if ast.dump(test) in taken:
+                yield from _as_taken(body, taken)
+            case ast.Try(body=body, orelse=orelse, finalbody=last) if any(map(_imports_triton, body)):
+                yield from _as_taken([*body, *orelse, *last], taken)
+            case _:
+                yield statement
+
+
+def _imports_triton(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Import) and all(one.name in PRESENT for one in statement.names)
 
 
 def _first_with(node: ast.AST, statements: Iterable[ast.stmt]) -> ast.stmt | None:

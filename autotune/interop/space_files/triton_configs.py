@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest
-from autotune.interop.space_files.assumed_device import BUILD, DEVICE
+from autotune.interop.space_files.assumed_device import BUILD, DEVICE, PACKAGES, Package
 from autotune.interop.space_files.python_slice import local_names
 from autotune.interop.space_files.python_source import Call, Closure, Known
 from autotune.interop.space_files.python_text import Module, parsed
@@ -76,7 +76,8 @@ class _Reader:
             for name in (flag, flag.upper())
         }
         flags |= {name: partial(self._assumed, name, answer) for name, answer in BUILD.items()}
-        known: dict[str, Known] = {"os.environ": self._variables, **flags}
+        packages = {name: partial(Package, name) for name in PACKAGES}
+        known: dict[str, Known] = {"os.environ": self._variables, **packages, **flags}
         self.module = Module(tree, str(file), calls, known, UNREAD, RUN)
 
     def convert(self, kernel: str, named: str, output: Path | None) -> Converted:

@@ -124,3 +124,43 @@ def test_what_a_function_assigns_before_the_kernel_in_it_is_known(tmp_path: Path
 def test_of_a_function_around_a_kernel_no_other_names_are_known(tmp_path: Path, old: str, new: str) -> None:
     with pytest.raises(InputError, match="it is a name of the function or block"):
         convert(write(tmp_path, IN_A_FUNCTION.replace(old, new)))
+
+
+GUARDED = """
+try:
+    import triton
+    import triton.language as tl
+    FOUND = True
+except ImportError:
+    FOUND = False
+from elsewhere import version_at_least, has_triton
+if FOUND:
+    WARPS = [2, 4]
+if has_triton() and triton is not None:
+    STAGES = [1]
+if version_at_least("3.0") and FOUND:
+    def configs():
+        return [Config({"A": a}, num_warps=w, num_stages=s) for a in (1, 2) for w in WARPS for s in STAGES]
+print("ready")
+if version_at_least("3.0") and FOUND:
+    @triton.autotune(configs(), key=[])
+    @triton.jit
+    def kernel(x, A):
+        pass
+"""
+
+
+def test_what_a_source_has_where_there_is_triton_is_known(tmp_path: Path) -> None:
+    """And what another branch with the condition of the kernel's own assigns."""
+    file = write(tmp_path, GUARDED)
+    found = sorted((c["A"], c["num_warps"], c["num_stages"]) for c in read_back(file).feasible)
+    assert found == [(1, 2, 1), (1, 4, 1), (2, 2, 1), (2, 4, 1)]
+    assert convert(file).notes == ("has_triton() was taken to be true.",)
+    for old, new in (
+        ("import triton\n", "import triton_of_mine\n"),  # may be missing
+        ('version_at_least("3.0") and FOUND:\n    def', "version_at_least():\n    def"),  # another condition
+    ):
+        with pytest.raises(InputError, match="not understood"):
+            convert(
+                write(tmp_path, GUARDED.replace(old, new).replace("import triton.language as tl", "pass"))
+            )
