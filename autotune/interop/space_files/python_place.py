@@ -10,7 +10,7 @@ from autotune.interop.space_files.python_slice import assigned_by, local_names
 
 Names = frozenset[str]
 
-PRESENT = ("torch", "triton", "triton.language")
+PRESENT = {"torch", "triton", "triton.language"}
 """Modules without which there is no kernel: whoever tries to import them is taken to succeed."""
 
 
@@ -86,14 +86,20 @@ def _as_taken(statements: Iterable[ast.stmt], taken: Collection[str]) -> Iterato
         match statement:
             case ast.If(test=test, body=body) if ast.dump(test) in taken:
                 yield from _as_taken(body, taken)
-            case ast.Try(body=body, orelse=orelse, finalbody=last) if any(map(_imports_triton, body)):
+            case ast.Try(body=body, orelse=orelse, finalbody=last) if _imports_what_is_there(body):
                 yield from _as_taken([*body, *orelse, *last], taken)
             case _:
                 yield statement
 
 
-def _imports_triton(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Import) and all(one.name in PRESENT for one in statement.names)
+def _imports_what_is_there(body: Sequence[ast.stmt]) -> bool:
+    """Whether the statements import modules, and none that may be missing."""
+    parts = [*ast.walk(ast.Module([*body], []))]
+    imports = [part for part in parts if isinstance(part, (ast.Import, ast.ImportFrom))]
+    names = {
+        f"{getattr(part, 'module', '')}.{one.name}".lstrip(".") for part in imports for one in part.names
+    }
+    return bool(names) and names <= PRESENT
 
 
 def _first_with(node: ast.AST, statements: Iterable[ast.stmt]) -> ast.stmt | None:

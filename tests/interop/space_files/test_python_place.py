@@ -157,7 +157,8 @@ def test_what_a_source_has_where_there_is_triton_is_known(tmp_path: Path) -> Non
     assert found == [(1, 2, 1), (1, 4, 1), (2, 2, 1), (2, 4, 1)]
     assert convert(file).notes == ("has_triton() was taken to be true.",)
     for old, new in (
-        ("import triton\n", "import triton_of_mine\n"),  # may be missing
+        ("import triton\n", "import triton, flash\n"),  # may be missing
+        ("    FOUND = True", "    from triton.tools import mxfp\n    FOUND = True"),
         ('version_at_least("3.0") and FOUND:\n    def', "version_at_least():\n    def"),  # another condition
     ):
         with pytest.raises(InputError, match="not understood"):
