@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from typing import Any
 
 from autotune.errors import InputError
+from autotune.interop.space_files.python_decorators import LATER, hands_functions, keeps_results
 from autotune.interop.space_files.python_operators import (
     BINARY,
     COMPARE,
@@ -28,9 +29,6 @@ MOST_REPEATS = 20
 LOGGING = ("debug", "info", "warning", "warn", "error")
 """Functions of loggers, which change nothing."""
 
-LATER = ("jit", "autotune", "heuristics")
-"""Decorators of Triton, which call what they are given only when the kernel is launched."""
-
 
 class Frame:
     """Evaluates in one scope; names that are not in it are the source's."""
@@ -43,6 +41,8 @@ class Frame:
         """Carry out one statement of a function, or of the module."""
         self.source.step(statement)
         match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute()) if name in self.source.calls:
+                pass  # another name for a function that is known by it
             case ast.Assign(targets=targets, value=value):
                 found = self.value(value)
                 for target in targets:
@@ -55,7 +55,7 @@ class Frame:
                 self.loop(statement)
             case ast.If(test=test, body=body, orelse=orelse):
                 self.run_all(body if self.value(test) else orelse)
-            case ast.FunctionDef(name=name, decorator_list=around) if all(map(_keeps_results, around)):
+            case ast.FunctionDef(name=name, decorator_list=around) if all(map(keeps_results, around)):
                 self.scope[name] = self.defined(statement)
             case ast.FunctionDef(name=name) if self.only_wrapped(statement):
                 self.scope[name] = self.source.not_understood(statement)
@@ -127,19 +127,12 @@ class Frame:
                 return False
             if not isinstance(decorator, ast.Call):
                 continue
-            if names[-1] not in LATER and self.hands_functions(decorator):
+            if names[-1] not in LATER and hands_functions(decorator, lambda name: bool(self.closure(name))):
                 return False  # they may be called at once
             for given in (*decorator.args, *(keyword.value for keyword in decorator.keywords)):
                 if any(isinstance(part, ast.Call) for part in ast.walk(given)):
                     self.spread([given])
         return True
-
-    def hands_functions(self, call: ast.Call) -> bool:
-        """Whether functions of the source are among what is given in a call, and not only called there."""
-        parts = [*ast.walk(call)]
-        called = [part.func for part in parts if isinstance(part, ast.Call)]
-        named = [part.id for part in parts if isinstance(part, ast.Name) and part not in called]
-        return any(map(self.closure, named)) or any(isinstance(part, ast.Lambda) for part in parts)
 
     def augmented(self, statement: ast.stmt, left: Any, op: ast.operator, right: Any) -> Any:
         """``left += right``: a list, dictionary or set stays the same one, also under its other names."""
@@ -301,15 +294,7 @@ class Frame:
         called = node.func
         name = self.own_name(getattr(called, "id", "")) or getattr(called, "attr", "")
         arguments = self.spread(node.args)
-        by_name: dict[str, Any] = {}
-        for keyword in node.keywords:
-            try:
-                value = self.value(keyword.value)
-            except InputError as error:
-                if keyword.arg not in self.source.unread or name not in self.source.calls:
-                    raise
-                value = error
-            by_name |= {keyword.arg: value} if keyword.arg else self.guarded(node, dict, value)
+        by_name = self.named_arguments(node, self.source.unread if name in self.source.calls else ())
         if name in self.source.calls:
             return self.source.calls[name](node, arguments, by_name)
         if isinstance(called, ast.Name) and (function := self.closure(called.id)):
@@ -330,6 +315,19 @@ class Frame:
             raise self.source.not_understood(node, "it is too large")
         found = self.guarded(node, FUNCTIONS[name], *arguments, **by_name)
         return self.guarded(node, self.collect, node, found) if isinstance(found, Iterator) else found
+
+    def named_arguments(self, node: ast.Call, unread: Collection[str]) -> Scope:
+        """Those given by name; of the ``unread`` what is not understood is an error among the values."""
+        by_name: Scope = {}
+        for keyword in node.keywords:
+            try:
+                value = self.value(keyword.value)
+            except InputError as error:
+                if keyword.arg not in unread:
+                    raise
+                value = error
+            by_name |= {keyword.arg: value} if keyword.arg else self.guarded(node, dict, value)
+        return by_name
 
     def own_name(self, name: str) -> str:
         """``itertools.chain`` for ``it.chain``, where ``it`` is the name that it is imported under."""
@@ -397,9 +395,3 @@ class Frame:
 
 def _iterable(value: Any) -> bool:
     return hasattr(value, "__iter__")
-
-
-def _keeps_results(decorator: ast.expr) -> bool:
-    """Whether a function returns what it would return without the decorator."""
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return ast.unparse(called).rpartition(".")[2] in ("cache", "lru_cache", "staticmethod")

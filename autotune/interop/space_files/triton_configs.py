@@ -138,6 +138,8 @@ class _Reader:
 
     def keys(self, node: ast.expr, kernel: Autotuned) -> tuple[str, ...]:
         value = self.module.value(node, kernel.call)
+        if isinstance(value, (str, set)):  # Triton goes through whatever it is given
+            value = list(value) if isinstance(value, str) else sorted(value, key=str)
         if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
             raise self.module.not_understood(node, "key is a list of names")
         names, notes = names_in(value, kernel.parameters)

@@ -183,6 +183,12 @@ def test_a_key_that_the_kernel_lacks_is_no_fact_of_the_workload(tmp_path: Path) 
     assert note in converted.notes
 
 
+@pytest.mark.parametrize("key", ['{"N", "M"}', '"MN"', '("M", "N")'])
+def test_a_key_is_whatever_triton_goes_through(tmp_path: Path, key: str) -> None:
+    converted = convert(write(tmp_path, LISTED.replace('["M", "N"]', key)))
+    assert dict(converted.workload) == {"M": 1024, "N": 1024}
+
+
 def test_nothing_is_to_be_run_for_a_list_that_is_written_empty(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="configs is empty") as raised:
         convert(write(tmp_path, LISTED.replace("configs=configs()", "configs=[]")))
@@ -325,6 +331,14 @@ def test_kernels_may_share_a_function_that_goes_through_a_list(tmp_path: Path) -
     file = write(tmp_path, SHARED)
     for kernel in ("forward", "backward"):
         assert [c["BLOCK"] for c in read_back(file, kernel=kernel).feasible] == [32, 64]
+
+
+def test_a_function_may_have_a_short_name_for_a_configuration(tmp_path: Path) -> None:
+    short = LISTED.replace("    return [", "    C = triton.Config\n    return [").replace(
+        "        triton.Config(", "        C("
+    )
+    assert "C({" in short
+    assert len(read_back(write(tmp_path, short)).feasible) == 3
 
 
 def test_a_hook_of_a_configuration_need_not_be_understood(tmp_path: Path) -> None:
