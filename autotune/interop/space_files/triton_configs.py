@@ -35,6 +35,8 @@ LEFT_OUT = ("prune_configs_by", "reset_to_zero", "restore_value", "pre_hook", "p
 UNREAD = ("pre_hook", "ir_override")
 """What ``triton.Config`` takes and has no place in a space."""
 
+UNSEEN = "a kernel that a function of the source decorates is found by convert --run, which imports it"
+
 RUN = "convert --run imports the source and takes the configurations that it makes"
 
 
@@ -82,7 +84,7 @@ class _Reader:
 
     def convert(self, kernel: str, named: str, output: Path | None) -> Converted:
         kernels = autotuned(self.module.tree)
-        found = chosen(kernel, {one.name: one for one in kernels}, self.file)
+        found = chosen(kernel, {one.name: one for one in kernels}, self.file, UNSEEN)
         lines = [one.call.lineno for one in kernels if one.name == found.name]
         if len(lines) > 1:
             message = f"{found.name} is decorated on the lines {', '.join(map(str, lines))}"
