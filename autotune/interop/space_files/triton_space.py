@@ -27,8 +27,8 @@ OPTIONS: Mapping[str, Value | None] = {"num_warps": 4, "num_stages": 3, "num_cta
 ALWAYS = ("num_warps", "num_stages")
 """Options that are knobs even where no configuration says them: they matter to every kernel."""
 
-KERNEL_TUNER = "tune_kernel("
-"""How a script calls Kernel Tuner, which is no kernel of Triton."""
+KERNEL_TUNER = "kernel_tuner"
+"""What a script for Kernel Tuner imports, in which there is no kernel of Triton."""
 
 TUNED = "autotune("
 """What a source has that speaks of tuning kernels of Triton, however it calls that."""

@@ -378,8 +378,15 @@ def test_a_list_whose_rules_would_be_too_long_is_all_in_and_said_so(tmp_path: Pa
 
 def test_a_script_for_kernel_tuner_is_told_the_way(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text(
-        "from kernel_tuner import tune_kernel\ntune_kernel('add', 'add.cu', 1000, [], {'x': [1, 2]})\n"
-    )
-    with pytest.raises(InputError, match="of a script for Kernel Tuner"):
+    called = "tune_kernel('add', 'add.cu', 1000, [], {'x': [1, 2]})\n"
+    for text in (
+        f"from kernel_tuner import tune_kernel\n{called}",
+        f"import kernel_tuner as kt\nkt.{called}",
+    ):
+        script.write_text(text)
+        with pytest.raises(InputError, match="of a script for Kernel Tuner"):
+            convert(script)
+    script.write_text("def autotune_kernel(kernel):\n    return tuned(kernel)\n")  # that is something else
+    with pytest.raises(InputError) as raised:
         convert(script)
+    assert "Kernel Tuner" not in str(raised.value)
