@@ -24,8 +24,10 @@ _SIZE = rf"(?P<magnitude>{'|'.join(sorted(_MAGNITUDES, key=len, reverse=True))})
 _PRINTED = rf"(?P<time>{'|'.join(TIMES)})|{_SIZE}(?:ps)?"
 _BEHIND = re.compile(rf"(?:{_PRINTED})(?![^\W_])")
 _WITH_UNIT = re.compile(rf"(?P<digits>[-+.0-9eE]+)(?:\s*(?P<time>{'|'.join(TIMES)})|{_SIZE}(?:/s|ps)?)")
-_APART = re.compile(r"[^\S\r\n](?P<time>[mnuµμ]?s)(?![\w=:])")
-"""A unit of time behind a space, as in ``950.1 ms``. ``avg 5 min 3 max 9`` has none, nor has ``5 s=3``."""
+_AMOUNT = r"(?P<magnitude>[kKMGT]i?)?(?P<counted>B|bits?|b(?=ps)|ops)(?P<rate>/s(?:ec)?|ps)?"
+_OF_AMOUNT = re.compile(_AMOUNT)
+_APART = re.compile(rf"[^\S\r\n](?:(?P<time>[mnuµμ]?s)|{_AMOUNT})(?![\w=:/])")
+"""What stands behind a space, as in ``950.1 ms``. ``avg 5 min 3 max 9`` has no unit, nor has ``5 s=3``."""
 _OF_METRIC = re.compile(rf"{_SIZE}(?:/|ps$|$|I?OPS|FLOP|ops|Hz)")
 
 _PLAIN = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
@@ -56,7 +58,7 @@ def by_patterns(
     """The last match of each pattern in stdout, or else in stderr.
 
     Where a unit of time or a magnitude such as ``k`` or ``MiB`` is part of it, or stands right behind the
-    digits, it is in the unit of the metric; so it is where seconds or a part of them stand behind a space.
+    digits, it is in the unit of the metric; so it is where a unit of the metric's kind stands behind a space.
     """
     units = {metric.name: metric.unit for metric in metrics}
     texts = [without_colours(text).replace("\r\n", "\n") for text in (stdout, stderr)]
@@ -74,8 +76,8 @@ def _in_unit(match: re.Match[str], unit: str) -> str:
     whole = _WITH_UNIT.fullmatch(written)
     if whole and whole["digits"] == written:
         whole = None
-    text = match.string
-    printed = whole or ((_APART.match(text, end) or _BEHIND.match(text, end)) if written else None)
+    behind = _apart(match.string, end, unit) or _BEHIND.match(match.string, end)
+    printed = whole or (behind if written else None)
     if printed is None:
         return written
     if printed["time"]:
@@ -91,6 +93,20 @@ def _in_unit(match: re.Match[str], unit: str) -> str:
         return digits if factor == 1.0 else repr(float(digits) * factor)
     except ValueError:  # no number: said with what was written
         return written
+
+
+def _apart(text: str, end: int, unit: str) -> re.Match[str] | None:
+    """The unit behind a space, where it is of the kind of the metric's: what follows may be another word."""
+    found, wanted = _APART.match(text, end), _OF_AMOUNT.fullmatch(unit)
+    if found is None or found["time"]:
+        return found
+    alike = wanted is not None and _kind(found) == _kind(wanted)
+    return found if alike else None
+
+
+def _kind(amount: re.Match[str]) -> tuple[str, bool]:
+    """What is counted, and whether it is per second."""
+    return amount["counted"][0], bool(amount["rate"])
 
 
 def _whole_number(match: re.Match[str]) -> tuple[str, int]:

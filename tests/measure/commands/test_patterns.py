@@ -40,6 +40,29 @@ def test_a_unit_may_stand_behind_a_space(pattern: str) -> None:
         assert float(str(found(text, pattern, "s"))) == pytest.approx(value)
 
 
+@pytest.mark.parametrize(
+    ("printed", "unit", "value"),
+    [
+        ("950 MB/s", "MB/s", 950.0),
+        ("2.1 GB/s", "MB/s", 2100.0),  # as dd writes what is faster
+        ("9.41 Gbits/sec", "Mbits/sec", 9410.0),
+        ("9.41 Gbits/sec", "Mbps", 9410.0),
+        ("512 KiB", "MiB", 0.5),
+        ("3.5 Mops/s", "kops/s", 3500.0),
+        ("3.5 GB", "", 3.5),  # whoever gives no unit has one in mind
+        ("3.5 GB", "ms", 3.5),
+        ("3.5 Gbit/s", "MB/s", 3.5),
+        ("3.5 GB", "MB/s", 3.5),
+        ("3 B=7", "KiB", 3.0),
+        ("3 Batches", "KiB", 3.0),
+    ],
+)
+def test_a_magnitude_behind_a_space_counts_where_it_is_of_what_the_metric_counts(
+    printed: str, unit: str, value: float
+) -> None:
+    assert float(str(found(f"rate {printed}", r"rate ([0-9.]+)", unit))) == pytest.approx(value)
+
+
 @pytest.mark.parametrize("unit", ["", "GB/s"])
 def test_what_has_no_unit_of_time_stays_as_it_is(unit: str) -> None:
     assert found("rate 12.5 ms", r"rate ([0-9.]+)", unit) == "12.5"
