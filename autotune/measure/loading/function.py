@@ -10,7 +10,7 @@ import numpy as np
 
 from autotune.errors import Problem, nearest
 from autotune.measure.objective import Context, MeasureFunction, Objective
-from autotune.space.configuration import Configuration
+from autotune.space.configuration import Configuration, Value
 
 WHOLE = ("configuration", "config")
 """A function whose only parameter has one of these names is given the whole configuration."""
@@ -31,7 +31,8 @@ class FunctionObjective(Objective):
 
     A parameter ``workload`` is given the workload, one with the name of a fact of the workload that fact, and
     one called ``report`` the :class:`~autotune.measure.reports.Reporter` of the trial. As in rules, a knob
-    hides a fact of its name. Knobs that are inactive in a configuration are not passed, so that parameters
+    hides a fact of its name. What is a mapping among them is a dictionary of the call's own, which libraries
+    ask for. Knobs that are inactive in a configuration are not passed, so that parameters
     of conditional knobs need defaults.
     """
 
@@ -105,10 +106,10 @@ class FunctionObjective(Objective):
                 name: configuration for name in self._parameters if name not in self._given
             }
         else:
-            arguments = dict(configuration)
-        arguments = {**self._facts, **arguments}
+            arguments = {name: _given(value) for name, value in configuration.items()}
+        arguments = {**{name: _given(fact) for name, fact in self._facts.items()}, **arguments}
         if self._parameters and WORKLOAD in self._parameters:
-            arguments.setdefault(WORKLOAD, self.context.workload)
+            arguments.setdefault(WORKLOAD, _given(self.context.workload))
         if self._parameters and REPORT in self._parameters:
             arguments.setdefault(REPORT, self.report)
         if missing := [name for name in self._required if name not in arguments]:
@@ -116,6 +117,14 @@ class FunctionObjective(Objective):
             hint = f"give a knob with a 'when' a default, {missing[0]}=None say"
             raise TypeError(f"{self._name}() needs {names}, and this configuration has none: {hint}")
         return arguments
+
+
+def _given(value: Value | Mapping[str, Any]) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _given(item) for name, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_given(item) for item in value)
+    return value
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:

@@ -269,15 +269,13 @@ def _next(result: Result, space: str, program: str, store_option: str, budget: B
     study = f"--study {result.study.name}{store_option}"
     form, others = _form(result.study)
     what = "the winner" if result.defended else "the best so far"
-    best = (f"{program} best --format {form} {study}", f"{what} as {others}")
-    commands = [
-        *([best] if result.best is not None else []),
-        *([(f"{program} best --front {study}", "the whole front")] if len(result.goals) > 1 else []),
-        (
-            f"{program} report {result.study.label}{store_option}",
-            "one page: how sure, how found, what failed",
-        ),
-    ]
+    commands = []
+    if result.best is not None:
+        commands.append((f"{program} best --format {form} {study}", f"{what} as {others}"))
+        if len(result.goals) > 1:
+            commands.append((f"{program} best --front {study}", "the whole front"))
+    page = "one page: how sure, how found, what failed"
+    commands.append((f"{program} report {result.study.label}{store_option}", page))
     if in_vain := _in_vain(result):
         commands.append((f"{program} show --failures {study}", "why each trial failed: mend that first"))
     else:
