@@ -1,4 +1,4 @@
-"""Programs that are asked a question: bounded in time, with all that they started."""
+"""Running a program for its output, with a time limit that holds for everything it starts as well."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 _GRACE = 1.0
-"""Seconds for what a killed program has written to arrive."""
+"""Seconds to wait for the rest of the output of a program that was killed."""
 
 
 def start(
@@ -32,10 +32,10 @@ def start(
 
 
 def answer(process: subprocess.Popen[str], seconds: float) -> subprocess.CompletedProcess[str] | None:
-    """What it wrote; ``None`` where it does not end in time: then it is killed, and its children with it.
+    """What it wrote; ``None`` where it does not end within ``seconds``: then it and its children are killed.
 
-    A wrapper in shell that hangs is a shell that waits. Killed alone it would leave its child, which holds
-    the pipe, and whoever reads to the end of that would wait as long.
+    A program that hangs is often a shell script which waits for a child. If only the script were killed, its
+    child would keep the pipe open, and reading to the end of the pipe would take until the child ends.
     """
     try:
         output, errors = process.communicate(timeout=seconds)

@@ -9,12 +9,12 @@ lists all names with their meaning.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from autotune.errors import InputError, Problem
+from autotune.provenance import asking
 from autotune.provenance.host import cuda_query
 from autotune.provenance.host.cgroup import read_limits, whole_processors
 from autotune.provenance.host.machine import memory_bytes
@@ -111,17 +111,11 @@ def query_gpus() -> tuple[Mapping[str, object], ...]:
 def ask_driver() -> tuple[Mapping[str, object], ...]:
     """Run :mod:`autotune.provenance.host.cuda_query` in a child process, for at most some seconds."""
     try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", cuda_query.__file__],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_QUERY_SECONDS,
-            check=False,
-        )
-        found = json.loads(done.stdout) if done.returncode == 0 else []
-    except (OSError, subprocess.TimeoutExpired, ValueError):
+        started = asking.start([sys.executable, "-I", "-S", cuda_query.__file__])
+        done = asking.answer(started, _QUERY_SECONDS)
+        return () if done is None or done.returncode else tuple(json.loads(done.stdout))
+    except (OSError, ValueError):
         return ()
-    return tuple(found)
 
 
 def _driver_present() -> bool:

@@ -97,7 +97,7 @@ def _resized(before: Json, after: Json) -> bool:
 
 
 def _say(value: Json) -> str:
-    """A text as it stands, unless that would not be seen."""
+    """A text as it is, unless it is blank and could not be seen without quotes."""
     if value is None:
         return "nothing"
     return value if isinstance(value, str) and value.strip() else json.dumps(value)

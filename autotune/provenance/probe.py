@@ -1,7 +1,7 @@
 """What works on this machine, and what is missing for what. Everything is tried, nothing is assumed.
 
-Each probe is bounded in time and leaves nothing behind. Packages that take seconds to import are only
-looked for; a capability says so by giving their version and not more.
+Each probe is bounded in time and leaves nothing behind. Packages are not imported, since some take seconds:
+for those a capability says only whether they are installed, and which version.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def probe() -> tuple[Capability, ...]:
 
 
 def _tried(one: Callable[[], Capability]) -> Capability:
-    """A full disk or a folder that may not be written keeps a probe from trying at all."""
+    """The result of one probe, also where a full disk or a read-only folder keeps it from trying at all."""
     try:
         return one()
     except OSError as error:

@@ -37,8 +37,8 @@ NAMES = frozenset(
 )
 
 _SET_ON_IMPORT = frozenset({"KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"})
-"""What scikit-learn sets when it is loaded. They say how OpenMP starts, and change no measurement: two
-captures of one process are not to differ by what it has loaded in between."""
+"""What scikit-learn sets when it is loaded. They only say how OpenMP starts. Two captures of one process must
+not differ by what it has loaded in between."""
 
 MASK = "***"
 

@@ -13,11 +13,14 @@ _EXPECTED = "facts by their names: {'m': 960, 'n': 960}"
 
 
 def facts_of(kind: str, given: object) -> FrozenMap:
-    """``given`` as the facts of ``kind``: ``"workload"``, say; :class:`InputError` for what are none."""
+    """``given`` as an immutable map of facts; ``kind`` (``"workload"``, say) names them in messages.
+
+    Raises :class:`InputError` for anything but a mapping of texts to values that a rule can use.
+    """
     if isinstance(given, FrozenMap):
         return given
     if not isinstance(given, Mapping):
-        hint = "dataclasses.asdict makes it of a data class" if is_dataclass(given) else ""
+        hint = "dataclasses.asdict makes a mapping of a data class" if is_dataclass(given) else ""
         raise InputError(
             Problem(f"the {kind} is of the type {type(given).__name__}", expected=_EXPECTED, hint=hint)
         )
@@ -35,5 +38,5 @@ def _problems(kind: str, name: object, value: object) -> Iterator[Problem]:
     except TypeError:
         what = "None" if value is None else f"of the type {type(value).__name__}"
         hint = "its method tolist() makes a list of it" if hasattr(value, "tolist") else ""
-        expected = "a number, a flag, a text, a list of such or a group of named ones"
+        expected = "a number, a flag, a text, or a list or mapping of these"
         yield Problem(f"{name!r} of the {kind} is {what}", expected=expected, hint=hint)

@@ -1,4 +1,4 @@
-"""Which of the configurations that a study wants tried first its space has, on this machine and workload."""
+"""The configurations of ``search.first`` that a space allows here, and why it does not allow the others."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from autotune.space.feasible_set.configurations import Configurations
 
 
 def first_tries(space: Configurations, first: Sequence[Mapping[str, Value]]) -> tuple[Configuration, ...]:
-    """Those that are feasible, in their order, with the defaults of what they leave out."""
+    """The feasible ones among ``first``, in the same order; a knob that is left out has its default."""
     return tuple(made for values in first if isinstance(made := _made(space, values, ""), Configuration))
 
 
 def passed_over(space: Configurations, first: Sequence[Mapping[str, Value]]) -> list[str]:
-    """Why the others are not tried, a sentence each."""
+    """For each of the others, a sentence that says why it is not tried."""
     made = (_made(space, values, f"search.first[{place}]") for place, values in enumerate(first))
     return [f"{why}: it is not tried" for why in made if isinstance(why, str)]
 
 
 def _made(space: Configurations, values: Mapping[str, Value], title: str) -> Configuration | str:
-    """The configuration, or why there is none."""
+    """The configuration, or why it is not feasible."""
     try:
         configuration = space.configuration(values)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""A space from the document that :meth:`Space.to_document` made of it, as it stands in a store."""
+"""The inverse of :meth:`Space.to_document`: a space from the document that a store keeps."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ DEVICE = "device."
 def space_from_document(
     document: Mapping[str, Any], rows: Iterable[Mapping[str, Value]] | None = None
 ) -> Space:
-    """The space, also on another machine: what its rules took from the device stands in the document.
+    """The same space on any machine: the document has the facts of the device that its rules use.
 
-    ``rows`` are those of a recorded space, of which a document has only the number. Compare
-    :attr:`Space.hash` with the one that was stored beside the document to see that it is the very same.
-    Raises :class:`InputError` for a document that is none of a space.
+    ``rows`` are the configurations of a recorded space; a document has only their number. To be sure that
+    the space is the same, compare :attr:`Space.hash` with the hash that was stored beside the document.
+    Raises :class:`InputError` where the document does not describe a space.
     """
     try:
         return Space(
@@ -41,11 +41,11 @@ def space_from_document(
         )
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         said = f"it has no {error}" if isinstance(error, KeyError) else error
-        raise InputError(f"what is stored describes no space: {said}") from error
+        raise InputError(f"the stored document describes no space: {said}") from error
 
 
 def _device(facts: Mapping[str, Value]) -> dict[str, Any]:
-    """The facts of the device that rules used, by their dotted names, as the maps that they came from."""
+    """Nested maps of the facts of the device, whose dotted names (``device.cache.l1``) are in ``facts``."""
     device: dict[str, Any] = {}
     for name in sorted(facts):  # a whole map comes before what is in it
         if name.startswith(DEVICE):

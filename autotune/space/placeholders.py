@@ -1,7 +1,8 @@
 """Texts with ``{placeholders}``: the arguments, environment and config file of a command objective.
 
-``{tile_m}`` is a knob, ``{workload.m}`` a fact of the workload, ``{folder}`` the path of a folder of the
-configuration's own, ``{config}`` that of the config file; ``{{`` and ``}}`` stand for the braces themselves.
+``{tile_m}`` is a knob, ``{workload.m}`` a fact of the workload, ``{folder}`` the path of a folder that only
+this configuration uses, ``{config}`` the path of the config file; ``{{`` and ``}}`` stand for the braces
+themselves.
 """
 
 from __future__ import annotations
@@ -41,26 +42,28 @@ def names(text: str) -> list[tuple[str, int]]:
 
 
 def fill_arguments(texts: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """The arguments that ``texts`` become.
+    """``texts`` with their placeholders replaced, without the arguments that would have no value:
 
-    One that is placeholders alone, of which nothing remains, is left out: a flag that is not given is no
-    argument, and programs take an empty one for the name of a file. So is an option such as
-    ``--depth={depth}`` of which no knob exists: to programs ``--depth=`` is a mistake. In two arguments,
-    ``--depth {depth}``, both are where the option is called as the knob: before a placeholder of another
-    name it may be a switch, which means something by itself. The program itself stays.
+    * an argument of placeholders alone that becomes empty, which most programs take for the name of a file;
+    * an option such as ``--depth={depth}`` without a value for any placeholder: ``--depth=`` is mostly an
+      error;
+    * both arguments of ``--depth {depth}`` where ``depth`` has no value. The option must have the name of the
+      placeholder: before one of another name it may be a switch, which means something by itself.
+
+    The program, which is the first text, always stays.
     """
     program, *arguments = [fill(text, values) for text in texts]
     following = zip_longest(texts[1:], texts[2:], fillvalue="")
     kept = [
         filled
         for filled, (text, after) in zip(arguments, following, strict=True)
-        if not (_is_left_out(text, filled, values) or _is_option_of_none(text, after, values))
+        if not (_is_left_out(text, filled, values) or _is_option_without_value(text, after, values))
     ]
     return [program, *kept]
 
 
-def _is_option_of_none(text: str, after: str, values: Mapping[str, str]) -> bool:
-    """Whether it is the ``--depth`` of ``--depth {depth}``, of which nothing remains."""
+def _is_option_without_value(text: str, after: str, values: Mapping[str, str]) -> bool:
+    """Whether ``text`` and the argument ``after`` it are ``--depth {depth}``, and ``depth`` has no value."""
     name = text.lstrip("-").replace("-", "_")
     return text.startswith("-") and after == f"{{{name}}}" and not values.get(name)
 
@@ -70,27 +73,27 @@ def _is_left_out(text: str, filled: str, values: Mapping[str, str]) -> bool:
         return True
     # A text with blanks is a script for a shell, or a sentence.
     is_option = text.startswith("-") and not any(map(str.isspace, text))
-    return is_option and is_of_none(text, values)
+    return is_option and lacks_all_values(text, values)
 
 
-def is_of_none(text: str, values: Mapping[str, str]) -> bool:
-    """Whether it has placeholders, of which no knob exists."""
+def lacks_all_values(text: str, values: Mapping[str, str]) -> bool:
+    """Whether ``text`` has placeholders and ``values`` has none of them."""
     asked = [name for name, _ in names(text)]
     return bool(asked) and not any(name in values for name in asked)
 
 
 def fill_lines(text: str, values: Mapping[str, str]) -> str:
-    """The lines of ``text`` with each placeholder replaced; one of which no knob exists is left out.
+    """``text`` with each placeholder replaced, without the lines that have a value for none of theirs.
 
-    To most programs a setting without a value is a mistake in their config file.
+    Most programs refuse a setting without a value in their config file.
     """
     return "".join(
-        fill(line, values) for line in text.splitlines(keepends=True) if not is_of_none(line, values)
+        fill(line, values) for line in text.splitlines(keepends=True) if not lacks_all_values(line, values)
     )
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """``text`` with each placeholder replaced; a name that ``values`` lacks (an inactive knob) by nothing."""
+    """``text`` with each placeholder replaced; one that ``values`` lacks (an inactive knob) becomes empty."""
 
     def replacement(piece: re.Match[str]) -> str:
         if piece[1] is not None:

@@ -1,14 +1,15 @@
-"""Draws where random ones are seldom feasible: constraints leave a sliver of the continuous knobs.
+"""Sampling where random draws are seldom feasible: constraints leave a sliver of the continuous knobs.
 
-Shares that add up to at most 1 are such a sliver: of eight, one draw in 40,000 is feasible. It is closed in
-on by halves, as rare failures of structures are (subset simulation; Au and Beck, Probabilistic Engineering
-Mechanics 16, 2001): of some hundred random draws the half that misses the constraints by least is kept and
-doubled, and each is moved about among what misses them by no more; and so on, until none misses them.
+Shares that add up to at most 1 leave such a sliver: of eight shares, one random draw in 40,000 is feasible.
+It is closed in on as subset simulation closes in on rare failures of structures (Au and Beck, Probabilistic
+Engineering Mechanics 16, 2001). Of some hundred random draws, the half that misses the constraints by least
+is kept and doubled. Each draw is then moved about among points that miss the constraints by no more than that
+half. This is repeated until no draw misses them.
 
-A move goes along a line, to a point that is uniform among those of the line that may be had (hit and run,
-by shrinking; Neal, Slice sampling, Annals of Statistics 31, 2003). Lines run along one knob, or as two
-others of the draws lie to each other, so that a sliver aslant to all knobs is travelled too (ter Braak, A
-Markov chain Monte Carlo version of differential evolution, Statistics and Computing 16, 2006). The other
+A move goes along a line to a point drawn uniformly from the acceptable part of the line (hit and run, with
+the shrinking of Neal, Slice sampling, Annals of Statistics 31, 2003). A line runs along one knob, or in the
+direction from one draw to another, so that a sliver oblique to all knobs is travelled as well (ter Braak, A
+Markov chain Monte Carlo version of differential evolution, Statistics and Computing 16, 2006). The discrete
 knobs are drawn anew.
 """
 
@@ -35,29 +36,31 @@ Places = Mapping[str, float]
 """Where the continuous knobs of a configuration stand on their scales."""
 
 MEMBERS = 128
-"""Draws that close in together: each halving keeps their density to about a tenth (1 / sqrt(128))."""
+"""Draws that close in together: their density after a halving is right to about a tenth (1 / sqrt(128))."""
 HALVINGS = 400
-"""Then it is given up. A float has 53 bits, so that a linear equality is met after some 60; 40 shares of
-a whole are after 160."""
+"""The most halvings before giving up. A float has 53 bits, so a linear equality is met after some 60; that 40
+shares add up to a whole, after 160."""
 FEW = 8
-"""Draws that have to come nearer in a halving."""
+"""The fewest draws that come nearer in a halving that is not in vain."""
 IN_VAIN = 3
-"""Halvings in a row that came no nearer, after which there is no way in."""
+"""Halvings in vain, one after the other, before giving up."""
 ROUNDS = 3
-"""How often each continuous knob is moved, about, so that another draw comes of one."""
+"""Moves of a member before the result counts as a draw of its own."""
 MOST_STEPS = 16
-"""Of a move, where there are many continuous knobs: most steps move them all."""
+"""The most steps of one move. With many continuous knobs they suffice, since every other step moves them
+all."""
 AT_ONCE = 64
-"""Draws that are made side by side. Of more, each is a move of all knobs away from one before."""
+"""Draws that are made side by side. Where more are asked for, each is one move away from an earlier one."""
 REACHES = (0.2, 0.05, 0.01)
-"""How far what is near one may be from it at most, as fractions of a scale: one is drawn."""
+"""How far a neighbour may be at most, as fractions of a knob's scale. One of them is drawn for each
+neighbour."""
 SHRINKS = 12
-"""Most points that are tried on a line. A line that leaves a thin sliver at once is not worth more."""
+"""The most points that are tried on one line. A line that soon leaves a thin sliver is not worth more."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A configuration."""
+    """A configuration, and where its continuous knobs stand on their scales."""
 
     values: Values
     places: Places
@@ -83,7 +86,7 @@ class Sliver:
         return found[:n]
 
     def near(self, values: Values, rng: np.random.Generator, n: int) -> list[Values]:
-        """``n`` of those near ``values``, each on a line through it, with repeats."""
+        """``n`` configurations near ``values``, each on a line through it, with repeats."""
         here = self.moves.member(values)
         reaches = rng.choice(REACHES, n).tolist()
         return [self.moves.step(here, self._kin, 0.0, rng, reach).values for reach in reaches]
@@ -94,7 +97,7 @@ class Sliver:
 
 
 def close_in(draws: Sequence[Values], moves: Moves, rng: np.random.Generator) -> Sliver | None:
-    """What random ``draws`` become; ``None`` where they find no way in."""
+    """The sliver that random ``draws`` close in on; ``None`` where they do not reach it."""
     members = [moves.member(values) for values in draws]
     nearest, in_vain = math.inf, 0
     for _ in range(HALVINGS):
@@ -115,14 +118,18 @@ def close_in(draws: Sequence[Values], moves: Moves, rng: np.random.Generator) ->
 
 
 def missed_by(rules: Sequence[Rule], draws: Sequence[Values]) -> Amount:
-    """By how much values miss all ``rules`` together, in units of what the ``draws`` usually miss each by."""
+    """A function of the values: by how much they miss all ``rules``, 0 where they satisfy them.
+
+    It is the sum of the misses of the rules, each divided by its median among the ``draws`` that miss that
+    rule.
+    """
     amounts = [shortfall(rule) for rule in rules]
     usual = [median([a for a in map(amount, draws) if 0 < a < math.inf] or [1.0]) for amount in amounts]
 
     def missed(values: Values) -> float:
         each = [amount(values) for amount in amounts]
         total = math.fsum(miss / by for miss, by in zip(each, usual, strict=True))
-        # A miss may be the least that a float holds, of which any part is rounded to nothing.
+        # The smallest float divided by anything above 2 is 0, which would mean that nothing is missed.
         return total if total or not any(each) else math.ulp(0.0)
 
     return missed
@@ -130,24 +137,24 @@ def missed_by(rules: Sequence[Rule], draws: Sequence[Values]) -> Amount:
 
 @dataclass(frozen=True)
 class Moves:
-    """Ways from one configuration of a space to others that miss some of its constraints by no more."""
+    """Moves from a configuration to another that misses the constraints on continuous knobs by no more."""
 
     space: Configurations
     missed: Amount
-    """By how much values miss those."""
+    """By how much values miss those constraints."""
     anew: Callable[[np.random.Generator, Values], Values]
-    """Values with the knobs of the feasible set drawn anew, and the others as they are where they exist."""
+    """Draws the knobs of the feasible set anew and keeps the others, as far as they still exist."""
     others: Sequence[Rule]
-    """The other constraints."""
+    """The constraints on discrete knobs alone."""
 
     def member(self, values: Values) -> Member:
         places = {k.name: k.position(values[k.name]) for k in self._continuous if k.name in values}
         return Member(values, places)
 
     def travel(self, here: Member, kin: Sequence[Places], level: float, rng: np.random.Generator) -> Member:
-        """From ``here`` to wherever it comes, always among what is missed by ``level`` at most.
+        """Several steps from ``here``, none of which misses the constraints by more than ``level``.
 
-        How its ``kin`` lie to each other gives the directions.
+        ``kin`` are the places of all members: from one to another of them are directions to step in.
         """
         for _ in range(min(len(here.places), MOST_STEPS)):
             here = self.step(here, kin, level, rng)
@@ -165,9 +172,9 @@ class Moves:
         rng: np.random.Generator,
         reach: float = math.inf,
     ) -> Member:
-        """From ``here`` along one line, whose direction one knob gives, or how two of the ``kin`` lie.
+        """One step along a line: that of one knob, or one parallel to the line through two of the ``kin``.
 
-        None of the continuous knobs moves by more than ``reach`` of its scale.
+        No continuous knob moves by more than ``reach``, a fraction of its scale.
         """
         if rng.random() < 0.5:
             direction = _between(kin, here.places, rng)
@@ -179,7 +186,10 @@ class Moves:
     def _along(
         self, direction: Places, here: Member, level: float, rng: np.random.Generator, reach: float
     ) -> Member:
-        """A point on the line through ``here`` that may be had, and where the same knobs exist."""
+        """A point on the line through ``here`` with the same knobs that misses by at most ``level``.
+
+        ``here`` itself where none is found.
+        """
         line = [(name, self._knob[name].at, here.places[name], by) for name, by in direction.items() if by]
         low, high = (-math.inf, math.inf) if line else (0.0, 0.0)
         for _, _, begin, by in line:  # the innermost loops of closing in: without calls, a third faster
@@ -203,7 +213,10 @@ class Moves:
         return here
 
     def _one_anew(self, rng: np.random.Generator, here: Values) -> Values:
-        """One of the other knobs drawn anew, if the same knobs exist then and the other constraints hold."""
+        """``here`` with one discrete knob drawn anew.
+
+        ``here`` itself where that changes which knobs exist, or breaks one of the other constraints.
+        """
         rest = [knob for knob in self.space.knobs if knob.cells and knob.name in here]
         if not rest:
             return here
@@ -227,6 +240,6 @@ class Moves:
 
 
 def _between(kin: Sequence[Places], here: Places, rng: np.random.Generator) -> Places:
-    """How two of the ``kin`` lie to each other in the continuous knobs that both and ``here`` have."""
+    """From one of the ``kin`` to another, in the continuous knobs that both and ``here`` have."""
     one, other = (kin[place] for place in rng.integers(len(kin), size=2))
     return {name: place - other[name] for name, place in one.items() if name in other and name in here}

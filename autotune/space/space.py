@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from autotune.space.sliver import Sliver
 
 DRAWS = 2_000
-"""Random draws that tell how much of the continuous knobs their constraints leave."""
+"""The most random draws that estimate how much of the continuous knobs their constraints leave."""
 ENOUGH = 20
-"""How many of them at least have to satisfy these, for draws to be made at random."""
+"""Where at least this many of them satisfy the constraints, rejection sampling is fast enough."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -54,7 +54,7 @@ class Space(Configurations):
     def feasible(self) -> FeasibleSet:
         """The feasible combinations of the discrete knobs.
 
-        Continuous knobs, and knobs that exist only for some value of one, are not in it.
+        Continuous knobs, and knobs whose ``when`` depends on a continuous one, are not in it.
         """
         from autotune.space.feasible_set.feasible import FeasibleSet  # heavy, and not needed to read a space
 
@@ -67,7 +67,7 @@ class Space(Configurations):
 
     @cached_property
     def _riding_rules(self) -> tuple[Rule, ...]:
-        """The constraints that the feasible set knows nothing of."""
+        """The constraints that mention a knob outside the feasible set."""
         names = {knob.name for knob in self._riding}
         return tuple(rule for rule in self.constraints if rule.knobs & names)
 
@@ -90,16 +90,16 @@ class Space(Configurations):
         return found[:n]
 
     def beside(self, here: Configuration, rng: np.random.Generator, n: int) -> list[Configuration]:
-        """``n`` of them near ``here``, where constraints leave a sliver of the continuous knobs, else none.
+        """``n`` configurations near ``here``; none unless constraints leave a sliver of the continuous knobs.
 
-        A step of one knob, or of some of them at random, is seldom feasible there.
+        In a sliver a step of one knob, or of some knobs at random, is seldom feasible.
         """
         found = [] if self._sliver is None else self._sliver.near(here, rng, n)
         return [self._ordered(values) for values in found]
 
     @cached_property
     def _sliver(self) -> Sliver | None:
-        """What constraints leave of the continuous knobs, where random draws seldom meet it."""
+        """What constraints leave of the continuous knobs; ``None`` where random draws often meet it."""
         if not self._riding_rules:
             return None
         rng = np.random.default_rng(0)
@@ -131,7 +131,8 @@ class Space(Configurations):
     def refused(self, rng: np.random.Generator, n: int) -> dict[Rule, float]:
         """The share of ``n`` random draws that each constraint on a continuous knob refuses by itself.
 
-        They are drawn as for :meth:`sample`. Raises :class:`InputError` where nothing else is feasible.
+        They are drawn as for :meth:`sample`. Raises :class:`InputError` where no combination of the discrete
+        knobs is feasible.
         """
         if not self._riding_rules:
             return {}
@@ -139,7 +140,7 @@ class Space(Configurations):
         return {rule: sum(not rule.holds(one) for one in drawn) / n for rule in self._riding_rules}
 
     def draws(self, rng: np.random.Generator, n: int) -> Iterator[Configuration]:
-        """What :meth:`sample` gives, each built when it is asked for: for who may not want them all."""
+        """As :meth:`sample`, but each is built when it is asked for: for callers that may not need all."""
         if self._riding:
             yield from self.sample(rng, n)
             return
@@ -155,7 +156,7 @@ class Space(Configurations):
     def _ridden(
         self, values: Mapping[str, Value], rng: np.random.Generator, kept: Mapping[str, Value] = NOTHING
     ) -> dict[str, Value]:
-        """``values`` with those knobs as in ``kept``, else drawn, that the feasible set leaves out."""
+        """``values`` and the knobs outside the feasible set: from ``kept`` where it has them, else drawn."""
         drawn = dict(values)
         for knob in self._riding:
             if knob.when is None or knob.when.holds(drawn):
@@ -165,8 +166,8 @@ class Space(Configurations):
     def _too_rare(self, draws: int) -> Problem:
         rules = ", ".join(repr(rule.text) for rule in self._riding_rules)
         return Problem(
-            f"no configuration was found that satisfies {rules}: of {draws:,} random ones hardly any"
-            " does, and none was found from there",
+            f"no configuration was found that satisfies {rules}: hardly any of {draws:,} random ones"
+            " does, and none was found by moving on from the nearest of them",
             expected="constraints that leave continuous knobs some room",
             hint="narrow the ranges, or give the knobs a step so that they are counted exactly",
         )

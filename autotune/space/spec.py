@@ -34,12 +34,12 @@ class MetricSpec:
 
     @property
     def direction(self) -> Literal["minimize", "maximize"]:
-        """Which values are better; less, where it has no goal."""
+        """Which values are better: smaller ones, for a metric without a goal."""
         return self.goal or "minimize"
 
     @property
     def sign(self) -> float:
-        """What makes a smaller value the better one: 1, or -1 where more is better."""
+        """The factor after which a smaller value is the better one: 1, or -1 for a metric to maximize."""
         return -1.0 if self.goal == "maximize" else 1.0
 
 
@@ -113,20 +113,20 @@ class ReplayObjective:
 
 @dataclass(frozen=True)
 class CallableObjective:
-    """What a program gave to be measured in its own process, in the place of a space file's objective."""
+    """What a Python program passed as the objective, in the place of what a space file names."""
 
     name: str
     """``module:qualified name``."""
     code: str
-    """16 hexadecimal digits: another one is another objective."""
+    """16 hexadecimal digits that stand for its code: an objective whose code differs is another one."""
     file: Path | None = None
-    """What it is written in; ``None``: no file."""
+    """The file that has its code; ``None``: no file."""
 
 
 ObjectiveSpec = PythonObjective | CommandObjective | ReplayObjective | CallableObjective
 
 GIVEN = CallableObjective("the objective", "")
-"""Stands for what ``autotune.search(..., objective=...)`` is given."""
+"""Stands for the objective that is passed to ``autotune.search(..., objective=...)``."""
 
 
 @dataclass(frozen=True)
@@ -142,15 +142,15 @@ class EarlyStopping:
     min: int = 1
     """No trial is stopped before this step."""
     factor: int = 3
-    """One in so many goes on past a rung."""
+    """One trial in this many goes on past a rung."""
     metric: str = ""
     """The reported metric that is judged, one with a goal; empty: the first that has one."""
     options: Mapping[str, float | int | str | bool] = field(default_factory=dict)
-    """Of one of Optuna's pruners, under its names."""
+    """The options of an Optuna pruner, under Optuna's names."""
 
     @property
     def rungs(self) -> tuple[int, ...]:
-        """The steps ``min * factor^k``, as long as there are ``factor`` times as many left up to ``max``."""
+        """The steps ``min * factor^k`` that are at most ``max / factor``."""
         steps = []
         step = self.min
         while step * self.factor <= self.max:
@@ -161,8 +161,8 @@ class EarlyStopping:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """``search:``: which strategy, its seed, whether earlier studies may teach, what is tried first, and
-    what ends a trial early."""
+    """``search:``: the strategy and its seed, whether it learns from earlier studies, what is tried first,
+    and what ends a trial early."""
 
     strategy: str = "auto"
     seed: int = 0
@@ -174,7 +174,7 @@ class SearchSettings:
 
 
 USUAL_READINGS = 5
-"""From so many readings an interval can be told without leaning on one of them."""
+"""With this many readings an interval does not hinge on a single one of them."""
 
 
 @dataclass(frozen=True)
@@ -192,9 +192,9 @@ class MeasureSettings:
     memory: int | None = None
     """Bytes a trial's process may use; ``None``: no cap."""
     warmup: int | None = None
-    """Readings that are thrown away first; ``None``: one, and of a program that takes long only its first."""
+    """Readings that are thrown away first; ``None``: one, or none where the objective needs no warming up."""
     min_readings: int | None = None
-    """``None``: :data:`USUAL_READINGS`, and where time is limited fewer of what is slow."""
+    """``None``: :data:`USUAL_READINGS`, or fewer of a slow configuration where time is limited."""
     max_readings: int = 100
     reject: bool = True
     """Stop reading a configuration that is worse than the incumbent beyond doubt (``pruned``)."""
@@ -207,22 +207,22 @@ class MeasureSettings:
 
     @property
     def fewest(self) -> int:
-        """Readings that a trial has at least, where nothing speaks for fewer."""
+        """The fewest readings of a trial, unless it is slow or beyond doubt worse than the best so far."""
         return min(USUAL_READINGS, self.max_readings) if self.min_readings is None else self.min_readings
 
 
 AFFORDED = 50
-"""Trials that a limit of time has to be enough for."""
+"""A time limit has to be enough for this many trials, or for ``trials`` where those are fewer."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """Seconds that the readings of one trial may take, of what a search has altogether."""
+    """How much of a search's time the readings of one trial may take, in seconds."""
 
     most: float = math.inf
-    """After so long a trial with the fewest readings gets no more."""
+    """A trial that has the fewest readings and took longer than this gets no more."""
     least: float = math.inf
-    """So long a trial may be read in any case; what is slow is read no longer."""
+    """A trial whose usual number of readings fits into this is not cut short, however slow it is."""
 
 
 @dataclass(frozen=True)
@@ -236,11 +236,12 @@ class Budget:
 
     @property
     def share(self) -> Share:
-        """What one trial may have.
+        """The time that the readings of one trial may take.
 
-        Noise is averaged out at the cost of trials. So a search with a limit of time can afford as many
-        trials as it may have, or :data:`AFFORDED`, however noisy they are; the finale reads the best again.
-        Where no number of trials is given, each one that fits in teaches more than another reading.
+        More readings of one trial mean fewer trials. With a time limit the share is such that ``trials``, or
+        :data:`AFFORDED` where those are fewer or not given, fit in however noisy they are; the finale reads
+        the best ones again. Where ``trials`` is not given, ``least`` is 0, since another trial teaches more
+        than another reading.
         """
         if self.time is None:
             return Share()
@@ -284,7 +285,7 @@ class Family:
 
     @property
     def name(self) -> str:
-        """That of all its studies."""
+        """The name that all its studies have."""
         return self.specs[0].name
 
     def label(self, place: int) -> str:

@@ -1,6 +1,6 @@
 """What is wrong with a study that was written in Python.
 
-Its parts are made into what a file would say of them, and the reader of space files says what is wrong.
+Its parts are turned into the YAML nodes that a file would have, and the reader of space files checks those.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOWHERE = Location("")
 
 
 def spec_problems(spec: StudySpec) -> Iterator[Problem]:
-    """What the reader of space files would not have let pass."""
+    """The problems for which the reader of space files would refuse the same study."""
     if not isinstance(spec.name, str) or not NAME.fullmatch(spec.name):
         yield Problem(f"{spec.name!r:.60} cannot name a study", None, "letters, digits, _ . -, at most 100")
     if strange := list(_of_another_kind(spec)):
@@ -47,7 +47,7 @@ def spec_problems(spec: StudySpec) -> Iterator[Problem]:
 
 
 def _of_another_kind(spec: StudySpec) -> Iterator[Problem]:
-    """Parts of the study that are something else altogether."""
+    """A problem for each part of the study that has the wrong type."""
     if not isinstance(spec.metrics, tuple | list):
         yield Problem(f"the metrics are {spec.metrics!r:.60}", None, "a tuple of MetricSpec")
         return
@@ -77,13 +77,13 @@ def _search(settings: SearchSettings) -> dict[str, object]:
 
 
 def _stopping(settings: EarlyStopping) -> dict[str, object]:
-    """Without what is left empty, which a file does not say."""
+    """The fields, without empty ones that a file leaves out."""
     said = vars(settings)
     return {name: value for name, value in said.items() if value or name not in ("metric", "options")}
 
 
 def _numbers(title: str, settings: MeasureSettings | Budget, found: Problems) -> dict[str, object]:
-    """A text may say a duration or an amount of memory in a file; here nobody makes a number of it."""
+    """The fields, without texts: nothing converts ``10m`` or ``4GiB`` outside of a file."""
     numbers = dict[str, object]()
     for name, value in vars(settings).items():
         if isinstance(value, str):
@@ -94,7 +94,7 @@ def _numbers(title: str, settings: MeasureSettings | Budget, found: Problems) ->
 
 
 def _node(value: object) -> YamlNode:
-    """What a file would have in the place of ``value``."""
+    """The YAML node that a file would have in the place of ``value``."""
     if isinstance(value, Mapping):
         entries = (YamlEntry(str(name), NOWHERE, _node(each)) for name, each in value.items())
         return YamlMap(tuple(entries), NOWHERE)

@@ -5,8 +5,8 @@ one another, the next larger feasible tile is often not the next in the list. Kn
 a step are dropped; those that appear take their default or, where that is not feasible, the value
 nearest to it that is. In a space without conditions neighbours are mutual.
 
-An order of 200 items has 60,000 neighbours, each of which takes as long to make as it has items: of such a
-knob who has no need of them all takes some at random.
+A permutation of 200 items has 60,000 neighbours, each of which takes time in proportion to the items. Callers
+that do not need all neighbours take a random part of those (:func:`some_neighbours`).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from autotune.space.knobs.knob import Knob
 REACH = 64
 """How many values of an ordered knob are looked at in each direction to find one that is feasible."""
 MOST_CELLS = 50_000
-"""Cells of all neighbours of a configuration beyond which those of orders and assignments are drawn: an order
-of 32 items is below."""
+"""The most cells, over all neighbours of a configuration, that permutations and assignments may have before
+their neighbours are drawn at random instead. A permutation of 32 items is below."""
 LEAST_DRAWN = 64
-"""Neighbours that are drawn of such a knob at least."""
+"""The fewest neighbours that are drawn of such a knob."""
 
 
 def neighbours(
     space: Configurations, here: Configuration, without: Container[str] = ()
 ) -> list[Configuration]:
-    """The neighbours of ``here``, knob by knob in the order of the space, but for those of some knobs."""
+    """The neighbours of ``here``, knob by knob in its order; knobs named in ``without`` are not moved."""
     found: dict[Configuration, None] = {}
     for name, value in here.items():
         if name in without:
@@ -57,7 +57,7 @@ def drawn_of(space: Configurations) -> dict[str, int]:
 def some_neighbours(
     space: Configurations, here: Configuration, rng: np.random.Generator
 ) -> list[Configuration]:
-    """The neighbours of ``here``; of the knobs in :func:`drawn_of` a random part of them."""
+    """The neighbours of ``here``, but only a random part of those of the knobs in :func:`drawn_of`."""
     drawn = drawn_of(space)
     found = neighbours(space, here, drawn)
     for name, count in drawn.items():
@@ -82,7 +82,7 @@ def _paths(knob: Knob, value: Value) -> Iterator[Iterable[Value]]:
 
 
 def _moved(space: Configurations, here: Configuration, name: str, value: Value) -> Configuration | None:
-    """``here`` with another value for one knob, and what that brings about; ``None``: not feasible."""
+    """``here`` with another value for one knob, and the knobs that then exist; ``None``: not feasible."""
     moved = {**here, name: value}
     chosen: dict[str, Value] = {}
     appeared = []

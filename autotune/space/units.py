@@ -60,9 +60,9 @@ def seconds(text: str) -> float:
 
 
 def given_time(value: float | str | None) -> float | None:
-    """What was passed to a function as a time: a text as in a space file becomes seconds, a number is.
+    """``value`` in seconds: a text as in a space file is converted, a number or ``None`` stays as it is.
 
-    Raises :class:`InputError` for what is neither, nor ``None``.
+    Raises :class:`InputError` for anything else, and for a number that is not above 0.
     """
     if isinstance(value, str):
         try:

@@ -27,7 +27,7 @@ def bound_knobs(knobs: Iterable[Knob], workload: Facts, device: Facts) -> tuple[
         try:
             if knob.when is not None:
                 rule = bind_rule(knob.when, knobs=listed, workload=workload, device=device)
-                # A condition that is always true is none.
+                # A knob whose condition is always true has none.
                 always = isinstance(rule.tree, Literal) and not rule.never
                 knob = replace(knob, when=None) if always else replace(knob, when=rule)
         except InputError as error:
@@ -48,7 +48,7 @@ def bound_rules(
     bound: list[Rule] = []
     for rule in rules:
         if not isinstance(rule, (Rule, str)):
-            problems.append(Problem(f"{rule!r} is no constraint", expected='a text such as "tile <= 64"'))
+            problems.append(Problem(f"{rule!r} is not a constraint", expected='a text such as "tile <= 64"'))
             continue
         try:
             bound.append(bind_rule(rule, knobs=knobs, workload=workload, device=device))
@@ -65,7 +65,7 @@ def _check_names(knobs: Sequence[Knob]) -> None:
     seen: set[str] = set()
     for knob in knobs:
         if not isinstance(knob, Knob):
-            raise InputError(f"{knob!r} is no knob")
+            raise InputError(f"{knob!r} is not a knob")
         if knob.name in seen:
             raise InputError(f"two knobs are called {knob.name!r}")
         seen.add(knob.name)

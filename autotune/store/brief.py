@@ -1,7 +1,7 @@
-"""Trials without what only a look at a single one needs: what tables and figures of a study are made of.
+"""Trials without the fields that only a view of a single trial needs: for tables and figures of a study.
 
 A study may have a hundred thousand trials, each with up to 8 KiB of what its program printed. So they are
-read in parts, without that, and nothing is kept of a part once the caller has gone on.
+read in parts and without that output, and no part is kept once the caller asks for the next.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def values_of(
 def facts_with(connection: sa.Connection, study_id: int, name: str) -> list[tuple[int, Document]]:
     """``(number, facts)`` of each search trial that has the fact ``name``, by number.
 
-    The database passes over the others, of which a long study has nearly all.
+    The database leaves out the others, which are nearly all trials of a long study.
     """
     mentioned = sa.type_coerce(trials.c.facts, sa.Text).contains(f"{encode(name)}:", autoescape=True)
     query = sa.select(trials.c.number, trials.c.facts).where(
@@ -119,8 +119,8 @@ def tally(connection: sa.Connection, study_id: int) -> dict[tuple[int, str, str]
 def _value_behind(mark: str, text: str) -> float | None:
     """The number behind ``mark`` in what ``encode_metrics`` wrote; ``None`` where it is not there.
 
-    Ten times as quick as to decode it all. A quotation mark within a name is written with a stroke before
-    it, and the one that a name begins with is not.
+    Ten times as fast as decoding all of ``text``. A quotation mark inside a name has a backslash before it,
+    and the one that begins a name has none.
     """
     at = text.find(mark)
     while at > 0 and text[at - 1] == "\\":

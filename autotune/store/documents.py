@@ -22,7 +22,7 @@ COMPRESS_FROM = 256
 
 
 class GarbledError(StoreError):
-    """What the store gave is not what can have been written there: its file is damaged within a row."""
+    """A value in the store cannot have been written there: the file is damaged inside a row."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(f"what the store holds is damaged: {error}")
@@ -30,7 +30,7 @@ class GarbledError(StoreError):
 
 
 def encode(document: object) -> str:
-    """JSON text in pure ASCII, so that no encoding and no NUL can be in any database's way."""
+    """JSON text in pure ASCII, so that no database has trouble with an encoding or a NUL."""
     if type(document) is dict and not document:
         return "{}"
     try:
@@ -40,7 +40,7 @@ def encode(document: object) -> str:
 
 
 def decode(text: str) -> Any:
-    """What :func:`encode` wrote. Raises :class:`GarbledError` where it cannot have."""
+    """The inverse of :func:`encode`. Raises :class:`GarbledError` for a text that it cannot have written."""
     try:
         return {} if text == "{}" else _DECODER.raw_decode(text)[0]
     except (ValueError, RecursionError) as error:
@@ -60,7 +60,7 @@ def _plain(value: object) -> object:
 
 
 def _sanitised(value: object, depth: int = 20) -> object:
-    """A copy with text keys that ends at ``depth``, for what :mod:`json` itself refuses."""
+    """A copy of what :mod:`json` itself refuses: with text keys, and cut off at ``depth`` levels."""
     if depth == 0:
         return "..."
     if isinstance(value, Mapping):
@@ -75,7 +75,7 @@ def _sanitised(value: object, depth: int = 20) -> object:
 
 
 _MOST_BITS = 2000
-"""Of whole numbers; longer ones Python may refuse to write in decimal (``sys.set_int_max_str_digits``)."""
+"""Longer integers are written in hexadecimal: Python may refuse decimal (``sys.set_int_max_str_digits``)."""
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), default=_plain)
 _DECODER = json.JSONDecoder()
@@ -116,7 +116,7 @@ def content_hash(content: bytes) -> str:
 
 
 def pack(content: bytes) -> tuple[str, bytes]:
-    """``(encoding, stored bytes)``, with encoding ``"zlib"`` where that is smaller and ``""`` elsewhere."""
+    """``(encoding, stored bytes)``, with the encoding ``"zlib"`` where that is smaller, otherwise ``""``."""
     if len(content) >= COMPRESS_FROM:
         packed = zlib.compress(content, 6)
         if len(packed) < len(content):
@@ -125,7 +125,7 @@ def pack(content: bytes) -> tuple[str, bytes]:
 
 
 def unpack(encoding: str, stored: bytes) -> bytes:
-    """What :func:`pack` was given. Raises :class:`GarbledError` where these bytes are not from there."""
+    """The inverse of :func:`pack`. Raises :class:`GarbledError` for bytes that it cannot have given."""
     try:
         return zlib.decompress(stored) if encoding == "zlib" else stored
     except zlib.error as error:

@@ -1,7 +1,7 @@
 """Trials and readings as tidy pandas DataFrames.
 
-A study may have a hundred thousand trials. So frames are made column by column, of trials that may come one
-at a time: a dictionary a row takes ten times the memory of its values.
+A study may have a hundred thousand trials. So frames are made column by column, from trials that may come one
+at a time: a dictionary for each row would take ten times the memory of its values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Columns:
-    """Columns that grow by rows; ``None`` stands where a row has nothing for one."""
+    """Columns that grow row by row; ``None`` where a row lacks a column."""
 
     def __init__(self, *names: str) -> None:
         self.values: dict[str, list[Any]] = {name: [] for name in names}
@@ -35,7 +35,7 @@ class _Columns:
         self.rows += 1
 
     def done(self) -> dict[str, list[Any]]:
-        """All of the same length."""
+        """The columns, all of the same length."""
         return {name: self._filled(name) for name in self.values}
 
     def _filled(self, name: str) -> list[Any]:
@@ -65,7 +65,7 @@ def trials_frame(study: StudyRecord, trials: Iterable[TrialRecord | BriefTrial])
     knobs = [name for name in values if name.startswith("knob.")]
     for name in knobs:
         if None in values[name] and _are_integers(values[name]):
-            # pandas would make floats of them, to which 2 is 2.0, and a large seed another one.
+            # pandas would make floats of them: 2 would be shown as 2.0, and a large seed be rounded.
             values[name] = pd.array(values[name], dtype="Int64")
     return pd.DataFrame(values, columns=[*said, *knobs, *numbers, "readings"])
 
@@ -119,7 +119,7 @@ def _row(study: StudyRecord, trial: TrialRecord | BriefTrial) -> dict[str, objec
 
 
 def _are_integers(values: Iterable[object]) -> bool:
-    """Whether all that are there are integers of at most 64 bits."""
+    """Whether all but ``None`` are integers of at most 64 bits."""
     there = [value for value in values if value is not None]
     return all(type(value) is int and -(2**63) <= value < 2**63 for value in there)
 

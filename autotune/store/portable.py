@@ -1,9 +1,10 @@
 """A study as documents without a database's own numbers, and back: what an archive is made of.
 
-A study is told in parts, in this order: ``study`` (one document), then any number of ``space_revisions``,
-``segments``, ``sessions``, ``asks``, ``trials``, ``pauses``, ``readings``, ``reports`` and ``verdicts``.
-Sessions are named by their place among the study's own, segments and trials by their number, and other
-studies by a place that the caller gives them. Each function runs in the caller's transaction.
+A study is told as a stream of documents, each with the name of its part, in this order: one ``study``, then
+any number of ``space_revisions``, ``segments``, ``sessions``, ``asks``, ``trials``, ``pauses``, ``readings``,
+``reports`` and ``verdicts``. Documents refer to sessions by their position among those of the study, to
+segments and trials by their numbers, and to other studies by a number (their *place*) that the caller gives
+each. Each function runs in the caller's transaction.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ from autotune.store.schema import (
     trials,
     verdicts,
 )
+from autotune.store.statements.studies import new_id
 
 Document: TypeAlias = dict[str, Any]
 Told: TypeAlias = tuple[str, Document]
-"""A part and a document of it."""
+"""The name of a part, and one of its documents."""
 
 PARTS = (
     "study",
@@ -48,7 +50,7 @@ PARTS = (
 )
 
 MAY_LACK = ("pauses",)
-"""Parts that an archive from before they were told does not have."""
+"""Parts that archives of earlier versions do not have."""
 
 _OWN = {"id", "study_id", "session_id", "segment_id", "parent_id", "trial_id"}
 _AT_ONCE = 1000
@@ -64,7 +66,7 @@ def columns(table: sa.Table) -> list[sa.Column[Any]]:
 
 
 def dump(connection: sa.Connection, study_id: int, places: Mapping[int, int]) -> Iterator[Told]:
-    """Tell a study. ``places``: that of each study that is told along with it, by its id."""
+    """Tell a study. ``places`` has the place of each study that is told along with it, by its id."""
     study = connection.execute(sa.select(studies).where(studies.c.id == study_id)).one()
     parent = {"parent": places.get(study.parent_id)}
     yield "study", _document(dict(study._mapping), studies) | parent
@@ -133,7 +135,7 @@ def _document(row: Mapping[str, Any], table: sa.Table) -> Document:
 
 
 def _number(value: float) -> float | None:
-    """NaN is kept as NULL, and told as null."""
+    """A number for a document, in which NaN is null."""
     return None if math.isnan(value) else value
 
 
@@ -141,7 +143,10 @@ def _number(value: float) -> float | None:
 
 
 def renumbered(settings: Document, place: Callable[[int], int | None]) -> Document:
-    """Settings of a session with its sources named by another number; ``None``: it is not known any more."""
+    """Settings of a session with the id of each source (an earlier study) replaced by ``place`` of it.
+
+    A source whose study is not known (any more) becomes ``None``.
+    """
     sources = settings.get("sources")
     if not isinstance(sources, list):
         return settings
@@ -155,7 +160,7 @@ def _labels(connection: sa.Connection, places: Mapping[int, int]) -> dict[str, s
 
 
 def _relabelled(reason: Document, labels: Mapping[str, str]) -> Document:
-    """A reason with the studies that it leaned on under other labels."""
+    """The reason of a proposal with other labels for the studies that it learned from."""
     sources = reason.get("sources")
     if not isinstance(sources, dict):
         return reason
@@ -166,7 +171,7 @@ def _relabelled(reason: Document, labels: Mapping[str, str]) -> Document:
 
 
 def find_same(connection: sa.Connection, study: Mapping[str, Any]) -> int | None:
-    """The id of the study that a ``study`` document tells of; ``None`` where it is not there."""
+    """The id of the study that a ``study`` document describes; ``None`` where the store does not have it."""
     c = studies.c
     same = (c.name == study["name"], c.key == study["key"], c.created_at == study["created_at"])
     found: int | None = connection.scalar(sa.select(sa.func.max(c.id)).where(*same))
@@ -175,7 +180,7 @@ def find_same(connection: sa.Connection, study: Mapping[str, Any]) -> int | None
 
 @dataclass(frozen=True)
 class Begun:
-    """A study of which there is a row to refer to, and nothing else yet."""
+    """A study of which only the row in ``studies`` is written, so that others can refer to it."""
 
     id: int
     parent: int | None
@@ -184,8 +189,11 @@ class Begun:
 
 
 def begin(connection: sa.Connection, told: Iterable[Told]) -> Begun:
-    """Write the row of a study, which is told first. Studies may refer to each other in any order: the one
-    that was searched first may have gone on later, and learned from one that followed it."""
+    """Write the row of a study, which comes first in what is ``told``.
+
+    The rows of all studies are written before anything that refers to them, since studies may refer to each
+    other in any order: the one that began first may later have learned from one that began after it.
+    """
     rest = iter(told)
     _, document = next(rest)
     row = dict(document)
@@ -194,9 +202,9 @@ def begin(connection: sa.Connection, told: Iterable[Told]) -> Begun:
 
 
 def load(connection: sa.Connection, begun: Begun, ids: Mapping[int, int]) -> None:
-    """Write the rest of a study as it is told. ``ids``: those of all studies told with it, by their places.
+    """Write the rest of a study. ``ids`` has the ids of all studies told with it, by their places.
 
-    The documents must have been checked: here they are taken as they are.
+    The documents must have been checked before; they are not checked here.
     """
     if begun.parent is not None and begun.parent in ids:
         own = studies.c.id == begun.id
@@ -281,16 +289,13 @@ class _Loading:
             }
 
     def _insert_many(self, table: sa.Table, rows: Iterable[Document]) -> None:
-        """A statement for many rows: to build one of so many columns takes longer than to write its row."""
+        """Many rows with one statement, since building a statement takes longer than writing a row."""
         for some in _in_parts(rows):
             self._connection.execute(sa.insert(table), some)
 
 
 def _insert(connection: sa.Connection, table: sa.Table, row: Document) -> int:
-    key = connection.execute(sa.insert(table).values(**row)).inserted_primary_key
-    assert key is not None  # one row was inserted, and every such table has a key
-    number: int = key[0]
-    return number
+    return new_id(connection.execute(sa.insert(table).values(**row)))
 
 
 def _in_parts(rows: Iterable[Document]) -> Iterator[Sequence[Document]]:

@@ -1,4 +1,4 @@
-"""What a store can be asked. Nothing here writes, and nothing needs to know the time."""
+"""The questions that a store answers. Nothing here writes or depends on the time."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _TRIALS_AT_ONCE = 1000
 
 @begins_again
 class StoreReader:
-    """The half of a :class:`~autotune.store.store.Store` that reads. It makes no writer wait.
+    """The half of a :class:`~autotune.store.store.Store` that reads, and that never makes a writer wait.
 
-    What its methods raise stands there.
+    The errors that its methods raise are described there.
     """
 
     def __init__(self, database: Database) -> None:
@@ -145,10 +145,10 @@ class StoreReader:
             return lookup.last_finished(connection, study_id, purpose)
 
     def results_from(self, study_id: int, first: int) -> tuple[int, list[ResultRecord]]:
-        """What search trials came to, from the place ``first`` in the order of results on.
+        """The results of search trials, from the place ``first`` in the order of results on.
 
-        The number is the place that the next result will have. Whoever asks with it the next time misses
-        no result and sees none twice. Cheap where there is nothing new.
+        With them comes the place that the next result will have: a caller that passes it as ``first`` the
+        next time misses no result and sees none twice. Cheap where there is nothing new.
         """
         with self._database.read_directly() as direct:
             return lookup.results_from(direct, study_id, first)
@@ -205,12 +205,12 @@ class StoreReader:
             return contents.read_artifact(connection, digest)
 
     def kind_of(self, digest: str) -> str | None:
-        """Of the artefact with this hash; ``None`` where there is none."""
+        """The kind of the artefact with this hash; ``None`` where there is none."""
         with self._database.read() as connection:
             return contents.kind_of(connection, digest)
 
     def environment(self, digest: str) -> Mapping[str, Any]:
-        """The description of that hash; empty where none is recorded or it did not arrive with its study."""
+        """The environment with this hash; empty where the store has none, as after some imports."""
         with self._database.read() as connection:
             return contents.read_environment(connection, digest)
 
@@ -227,7 +227,7 @@ class StoreReader:
             yield from portable.dump(connection, study_id, places)
 
     def find_same(self, document: Mapping[str, Any]) -> int | None:
-        """The id of the study that a document of it tells of; ``None`` where it is not here."""
+        """The id of the study that a ``study`` document describes; ``None`` where it is not here."""
         with self._database.read() as connection:
             return portable.find_same(connection, document)
 
@@ -241,8 +241,8 @@ class StoreReader:
     def integrity(self) -> list[str]:
         """What is wrong with the database, each in a sentence; empty where all is well.
 
-        On SQLite every page, index and reference is looked at; everywhere, that each trial has its readings,
-        and that each file is what its hash says.
+        On SQLite every page, index and reference is checked; on any database, that each trial has as many
+        readings as it should and that each file still has its hash.
         """
         with self._database.read() as connection:
             return integrity.findings(connection)

@@ -78,12 +78,12 @@ class StudyRecord:
 
     @property
     def precision(self) -> float:
-        """To which its configurations were read; 0 where that is not known, as of what other tools wrote."""
+        """The precision to which its configurations were read; 0 where other tools did not say."""
         return float((self.document.get("measure") or {}).get("precision", 0.0))
 
     @property
     def confidence(self) -> float:
-        """Of its intervals."""
+        """The level of its confidence intervals."""
         return float((self.document.get("measure") or {}).get("confidence", 0.95))
 
     @property
@@ -250,7 +250,7 @@ class ResultRecord:
     peak_memory: int | None
     facts: Document
     paused: bool = False
-    """Whether this is what was known of it then: what it ends with has another place."""
+    """Whether it was paused, and this is what was known then: its final result has another place."""
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ class NewRecipe:
     """A recipe that was imported: a winner of another store."""
 
     name: str
-    """Of the study that it is of."""
+    """The name of the study that it comes from."""
     device: str
     case: str
     """The workload, as one text: there is one recipe of a name for each device and case."""
@@ -278,7 +278,7 @@ class NewRecipe:
 
 @dataclass(frozen=True)
 class RecipeRecord(NewRecipe):
-    """A recipe that stands in the store."""
+    """A recipe that is in the store."""
 
     id: int
     imported_at: float

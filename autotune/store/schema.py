@@ -204,8 +204,8 @@ trials = sa.Table(
     sqlite_autoincrement=NEVER_AGAIN,
 )
 
-# A row a reading, beside one JSON text a trial: as fast to write (0.05 ms for 30) and smaller (76 bytes each
-# against 102 to 137), and any SQL tool can use it.
+# One row for each reading. One JSON text for each trial would be as fast to write (0.05 ms for 30 readings),
+# but larger (102 to 137 bytes a reading, not 76), and not every SQL tool could use it.
 readings = sa.Table(
     "readings",
     metadata,
@@ -277,7 +277,7 @@ verdicts = sa.Table(
     sa.Index("verdicts_by_study", "study_id"),
 )
 
-# What others have found out. The winners of this store's own studies are in their verdicts.
+# Winners of studies in other stores. The winners of this store's own studies are in their verdicts.
 recipes = sa.Table(
     "recipes",
     metadata,

@@ -7,10 +7,10 @@ A trial is written when it is proposed, when it starts and when it finishes, eac
                   │ └──── retry ─────│──────┐              │ finish (a late result)
                   └──── expire ──────┴──▶ lost ────────────┘
 
-What is unfinished holds a *lease* that its session renews. One that ran out, because the worker died or the
-session was closed, becomes ``lost`` with the next :meth:`Store.expire`, and can be tried again.
+An unfinished trial has a *lease* that its session renews. A trial whose lease ran out, because the worker
+died or the session was closed, becomes ``lost`` with the next :meth:`Store.expire`, and can be tried again.
 
-A call that returned is kept, whatever happens to the process after it.
+Once a call has returned, what it wrote is kept, whatever happens to the process afterwards.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ lost, unless that session can see that its process lives."""
 
 
 def _is_result(_: object, trial_id: int, outcome: Outcome, environment_hash: str | None = None) -> bool:
-    """Only a result may be said twice: what a lost trial has read would be added each time."""
+    """Whether writing it twice is harmless: the readings of a lost trial would be added each time."""
     return outcome.status.finished
 
 
@@ -65,7 +65,7 @@ class Store(StoreReader):
 
     Every method may raise :class:`~autotune.errors.StoreError` where the database fails (full disk, lost
     server ...). The call that failed has then written nothing, all earlier ones are kept, and the
-    store can be used again as soon as the cause is gone. What names something that is not there
+    store can be used again as soon as the cause is gone. A name or an id that is not in the store
     raises :class:`~autotune.errors.InputError`.
     """
 
@@ -115,7 +115,7 @@ class Store(StoreReader):
     # -- studies ---------------------------------------------------------------------------------
 
     def create_study(self, new: NewStudy, environment: Mapping[str, Any] | None = None) -> StudyRecord:
-        """``environment``: the description that goes by its ``environment_hash``, kept with it."""
+        """Write a new study, and the ``environment`` that its ``environment_hash`` stands for."""
         with self._database.write() as connection:
             contents.describe(connection, new.environment_hash, environment, self._clock())
             return studies.create_study(connection, new, self._clock())
@@ -139,7 +139,7 @@ class Store(StoreReader):
             studies.update_space(connection, study_id, spec_text, document, space_hash, self._clock())
 
     def update_key(self, study: StudyRecord) -> None:
-        """Keep the key and document that ``study`` has now, since more than before is part of its key."""
+        """Write the key and the document of ``study``, whose key covers more than it did before."""
         with self._database.write() as connection:
             studies.update_key(connection, study.id, study.key, study.document)
 
@@ -164,7 +164,7 @@ class Store(StoreReader):
         host: str,
         environment: Mapping[str, Any] | None = None,
     ) -> int:
-        """Note that a run of the loop begins, in the ``environment`` that goes by that hash; its id."""
+        """Note that a run of the loop begins, in the ``environment`` that the hash stands for; its id."""
         with self._database.write() as connection:
             contents.describe(connection, environment_hash, environment, self._clock())
             return studies.open_session(
@@ -202,16 +202,14 @@ class Store(StoreReader):
         worker: str | None = None,
         lease_seconds: float = LEASE_SECONDS,
     ) -> list[TrialRecord | None]:
-        """Write trials down before they are run: one answer a proposal, in the same order.
+        """Write trials down before they are run; one item for each proposal, in the same order.
 
-        With them, where a strategy proposed them, the ``ask`` that they came of.
+        An item is ``None`` where the study has a search trial of this configuration already, from whichever
+        session: two searches of one study never measure the same. Numbers go on from the study's last one.
+        The list ends early where one of ``rooms`` (what budgets leave for search trials) is full.
 
-        They are ``waiting``, or ``running`` at once where a ``worker`` is named that begins with them.
-
-        ``None`` where the study has a search trial of this configuration already, from whichever session:
-        two searches of one study never measure the same. Numbers go on from the study's last one.
-
-        The answer ends where one of ``rooms``, what budgets leave for search trials, is full.
+        The trials are ``waiting``, or ``running`` at once where a ``worker`` is named. ``ask`` is written
+        with them: the call of a strategy that they came from.
         """
         with self._database.write_directly() as direct:
             now = self._clock()
@@ -239,7 +237,8 @@ class Store(StoreReader):
     def pause(self, trial_id: int, step: int, outcome: Outcome) -> int:
         """Keep what is known of a trial that is paused after ``step``; its place in the order of results.
 
-        Once for each step, and not any more when the trial has finished: then the answer is that place.
+        Written once for each step. Where the trial has finished, nothing is written, and the place returned
+        is that of its result.
         """
         with self._database.write_directly() as direct:
             return trials.pause(direct, trial_id, step, outcome)
@@ -297,7 +296,7 @@ class Store(StoreReader):
     ) -> TrialRecord | None:
         """Put a lost trial back to waiting, for its next attempt, in the hands of ``session_id``.
 
-        ``counts``: whether the one that was lost is to count as an attempt.
+        ``counts``: whether the attempt that was lost is counted.
 
         ``None`` where it is not lost any more: another session was quicker, or its late result came.
         Without a session or segment it stays with those that it had.
@@ -338,9 +337,10 @@ class Store(StoreReader):
         environments: Mapping[str, Mapping[str, Any]],
         files: Iterable[tuple[str, bytes]],
     ) -> list[int]:
-        """Write studies, all or none; their ids. In the place of one that is here already stands its id.
+        """Write studies, all or none, and return their ids; a study that is here already is given as its id.
 
-        ``environments`` by hash, ``files`` by kind: what is here already stays. The documents must be right.
+        ``environments`` come by hash, ``files`` with their kind; those that are here already stay as they
+        are. The documents must have been checked before.
         """
         with self._database.write() as connection:
             for digest, document in environments.items():
@@ -356,7 +356,7 @@ class Store(StoreReader):
         return list(ids.values())
 
     def delete(self, study_ids: Sequence[int] = (), session_ids: Sequence[int] = ()) -> pruning.Loose:
-        """Delete studies and sessions with all that is of them, and what nothing refers to then."""
+        """Delete studies and sessions with all their rows, then what nothing refers to, which is returned."""
         with self._database.write() as connection:
             contents.delete_alone(connection)
             pruning.delete_sessions(connection, session_ids)

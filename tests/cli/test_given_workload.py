@@ -83,7 +83,7 @@ def test_of_several_workloads_all_that_differs_has_to_be_said(rows: Path) -> Non
     (rows / "rows.yaml").write_text(several)
     (rows / "rows.py").write_text(OBJECTIVE.replace("m)", "m, n)"))
     done = run(rows, "check", "rows.yaml", "--workload", "m=2")
-    assert done.returncode == 2 and "say n as well" in done.stderr
+    assert done.returncode == 2 and "give n as well" in done.stderr
     assert "2 feasible" in run(rows, "check", "rows.yaml", "--workload", "m=2", "--workload", "n=3").stdout
 
 

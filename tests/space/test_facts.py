@@ -20,7 +20,7 @@ class Gemm:
     ("workload", "message"),
     [
         (Gemm(), "the workload is of the type Gemm\n  expected: facts by their names: {'m': 960, 'n': 960}"),
-        (Gemm(), "dataclasses.asdict makes it of a data class"),
+        (Gemm(), "dataclasses.asdict makes a mapping of a data class"),
         (None, "the workload is of the type NoneType"),
         ({"gemm": Gemm()}, "'gemm' of the workload is of the type Gemm\n  expected: a number, a flag"),
         ({"n": None}, "'n' of the workload is None"),

@@ -45,7 +45,7 @@ def test_a_knob_comes_after_what_its_condition_mentions():
     [
         ([], [], "a space needs at least one knob"),
         ([Flag("a"), Flag("a")], [], "two knobs are called 'a'"),
-        ([Flag("a"), "b"], [], "'b' is no knob"),
+        ([Flag("a"), "b"], [], "'b' is not a knob"),
         (Flag("a"), [], "the knobs must be a list"),
         ([Flag("a", when="a")], [], "whether 'a' exists depends on itself"),
         ([Flag("a", when="b"), Flag("b", when="c"), Flag("c", when="a")], [], "a -> b -> c -> a"),
@@ -54,7 +54,7 @@ def test_a_knob_comes_after_what_its_condition_mentions():
         ([Flag("a", when="1 > 2")], [], "when of 'a': this rule is always false"),
         ([Flag("a")], ["a == 2 and", "b"], "found the end of the rule"),
         ([Flag("a")], "not a", r"constraints must be a list of rules\n  expected: \['not a'\]"),
-        ([Flag("a")], [True], "True is no constraint"),
+        ([Flag("a")], [True], "True is not a constraint"),
     ],
 )
 def test_what_makes_no_space(knobs, constraints, message):

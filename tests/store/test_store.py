@@ -146,7 +146,7 @@ class TestServer:
         with Store.open(url) as store, store._database.write() as connection:
             connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '0003'"))
         reader = postgres.as_user(url, "late_reader", "SELECT ON ALL TABLES IN SCHEMA public")
-        with pytest.raises(StoreError, match=r"made by an older autotune.*who may write there"):
+        with pytest.raises(StoreError, match=r"made by an older autotune.*who may write to it"):
             Store.open(reader, readonly=True)
 
 

@@ -22,7 +22,7 @@ from autotune.measure.phases.mistakes import mistake_in
 from autotune.measure.program import Finished, run_program
 from autotune.measure.reports import SILENT, Reporter
 from autotune.space.configuration import Configuration
-from autotune.space.placeholders import fill, fill_arguments, fill_lines, is_of_none
+from autotune.space.placeholders import fill, fill_arguments, fill_lines, lacks_all_values
 from autotune.space.spec import CommandObjective
 
 INFEASIBLE_EXIT = 78
@@ -116,7 +116,7 @@ class CommandRun:
             variables |= {STEPS_VARIABLE: str(listener.report.steps), "PYTHONUNBUFFERED": "1"}
         asked = self.spec.environment.items()
         return variables | {
-            name: fill(text, self.values) for name, text in asked if not is_of_none(text, self.values)
+            name: fill(text, self.values) for name, text in asked if not lacks_all_values(text, self.values)
         }
 
     def _write_config(self, file: Path) -> None:

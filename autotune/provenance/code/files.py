@@ -14,7 +14,7 @@ from autotune.provenance.document import Documented
 KEPT_BYTES = 16 << 20
 """A larger file of an objective (a recording, a model) is hashed, but its contents are not kept."""
 _FOLDER_FILES = 2000
-"""Of a folder, so many are looked at: it may hold data."""
+"""The most files of a folder that are looked at: it may hold data."""
 _GENERATED = frozenset({"__pycache__", "node_modules", "build", "dist"})
 
 Signature = tuple[tuple[str, int, int, int], ...]
@@ -56,7 +56,7 @@ def held_open(status: os.stat_result) -> bool:
     for number in (int(one.name) for one in descriptors.iterdir()) if is_folder(descriptors) else ():
         try:
             held = os.fstat(number)
-        except OSError:  # that of the listing, which is over
+        except OSError:  # the descriptor of the listing itself, which is closed by now
             continue
         if number > 2 and (held.st_dev, held.st_ino) == (status.st_dev, status.st_ino):
             return True

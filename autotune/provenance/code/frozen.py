@@ -1,8 +1,8 @@
 """The code behind a number: an objective's source frozen by content, with the state of its repository.
 
-Two hashes tell two questions apart. ``source_hash`` covers the objective's own files: another one makes
-another study. ``tree_hash`` covers the commit, the diff and the untracked code around them as well:
-another one begins a new segment of the same study.
+There are two hashes. ``source_hash`` covers the objective's own files: where it differs, it is another study.
+``tree_hash`` covers the commit, the diff and the untracked code around them as well: where only that differs,
+a new segment of the same study begins.
 """
 
 from __future__ import annotations

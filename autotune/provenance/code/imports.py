@@ -37,7 +37,7 @@ def local_imports(path: Path | str) -> tuple[Path, ...]:
 
 
 def parsed(source: bytes) -> ast.Module:
-    """The tree of a Python source; an empty one of what cannot be parsed, which whoever runs it will say."""
+    """The tree of a Python source; an empty one where it cannot be parsed, which shows once it is run."""
     try:
         with warnings.catch_warnings():  # about "\d" and the like, which are the user's own business
             warnings.simplefilter("ignore")
@@ -72,7 +72,7 @@ def module_files(file: Path, level: int, module: list[str], names: tuple[str, ..
 
 
 def _files_below(root: Path, module: list[str], names: tuple[str, ...]) -> list[Path]:
-    """The same where ``root`` is the folder to look in; none where that does not have the module."""
+    """As :func:`module_files`, but only in the folder ``root``; empty where that lacks the module."""
     folder, files = root, []
     for number, part in enumerate(module, 1):
         package, plain = folder / part / "__init__.py", folder / f"{part}.py"

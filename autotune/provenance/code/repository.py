@@ -115,8 +115,10 @@ def read_repository(files: Sequence[Path], seconds: float = 5.0) -> tuple[Reposi
 
 
 def _by_repository(files: Iterable[Path]) -> list[tuple[Path, list[Path]]]:
-    """The folders with something called ``.git`` that hold ``files``, each with its own: first the one that
-    holds most, of equals the outer one. Of a file that lies elsewhere git would say that all is in vain.
+    """The folders with a ``.git`` that hold some of ``files``, each with those; files in none are left out.
+
+    The folder with most files comes first, of two with as many the outer one. Each is asked for its own files
+    alone, since one file outside of a repository makes git refuse all of them.
     """
     found: dict[Path, list[Path]] = {}
     for file in files:
@@ -227,8 +229,8 @@ def _freeze_untracked(root: Path, names: Iterable[str]) -> tuple[tuple[Untracked
 
 
 def _as_text(name: str) -> str:
-    """A file's name; one that is not UTF-8, or begins with a quote, in quotes and with escapes, as git shows
-    it: so no two names are the same."""
+    """A file's name as text, in quotes and with escapes (as git does it) where it is not UTF-8 or begins with
+    a quote, so that different names stay different."""
     raw = os.fsencode(name)
     text = raw.decode(errors="surrogateescape")
     odd = {c for c in text if 0xDC80 <= ord(c) <= 0xDCFF}

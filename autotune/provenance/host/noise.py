@@ -1,7 +1,7 @@
 """The noise floor: how much a fixed piece of work varies on this machine when nothing is wrong.
 
-No difference between two configurations can be told that is smaller. The work is SHA-256 of a fixed
-buffer: all of it in C, in the first-level caches, with no memory of its own to allocate.
+A smaller difference between two configurations cannot be seen. The work is SHA-256 of a fixed buffer: all of
+it in C, in the first-level cache, without allocating memory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from autotune.provenance.host.pressure import pressure
 _BUFFER_BYTES = 16 * 1024
 _READING_SECONDS = 1e-3
 _MINIMUM = 10
-"""Readings at least, however short the time: fewer have no spread to speak of."""
+"""The fewest readings, however short the time: the spread of fewer means little."""
 
 ADJECTIVES = ((0.002, "quiet"), (0.01, "good"), (0.03, "noisy"))
 """Upper limits of the spread and the drift, whichever is larger, and what such a machine is called."""

@@ -21,7 +21,7 @@ Places = NDArray[np.int64]
 
 
 class Items(Knob):
-    """A knob of several cells: of many items it has too many neighbours to make them all."""
+    """A knob of several cells. With many items it has too many neighbours to make them all."""
 
     def canonical(self, value: object) -> Value:
         try:

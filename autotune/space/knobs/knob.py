@@ -30,10 +30,10 @@ class Cell:
 
 
 class Condition:
-    """The ``when`` of a knob: a rule or its text goes in, a rule comes out.
+    """The descriptor behind ``when``: it takes a rule or its text and gives a rule.
 
-    A rule that is put here takes on the meaning of a condition: where it needs a knob that does not
-    exist it is false, while a constraint is satisfied.
+    The rule is kept as a condition: where it needs a knob that does not exist it is false, whereas a
+    constraint would be satisfied.
     """
 
     @overload

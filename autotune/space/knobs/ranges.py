@@ -56,7 +56,7 @@ class _Scaled(Ordered):
         return np.clip(self._part(numbers if self.scale == "linear" else np.log(numbers)), 0.0, 1.0)
 
     def numbers(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The numbers at these positions, whether the knob has them or not; the inverse of the above."""
+        """The inverse of :meth:`positions`: numbers at these positions, whether or not the knob has them."""
         scaled = self._scaled(positions)
         return np.clip(scaled if self.scale == "linear" else np.exp(scaled), self.low, self.high)
 
@@ -80,9 +80,9 @@ class _Scaled(Ordered):
         return low * (1 - position) + high * position
 
     def _drawn(self, rng: np.random.Generator, step: float, count: int) -> int:
-        """The place of one of the ``count`` values from ``low`` on, drawn uniformly on the scale.
+        """The index of one of the ``count`` values from ``low`` on, drawn uniformly on the scale.
 
-        On a logarithmic one each owns the stretch that rounds to it, also the two at the ends.
+        On a logarithmic scale each value, also the first and the last, has the interval that rounds to it.
         """
         if self.scale == "linear":
             return int(rng.integers(count))
@@ -235,7 +235,7 @@ class FloatRange(_Scaled):
         return self._grid[indices[0]]
 
     def split(self, value: Value) -> tuple[int, ...]:
-        self._grid  # noqa: B018 (says so where the knob is continuous)
+        self._grid  # noqa: B018 (raises where the knob is continuous)
         return (self._places[self.canonical(value)],)
 
     def canonical(self, value: object) -> float:

@@ -9,7 +9,7 @@ from autotune.errors import listed
 from autotune.space.configuration import Value, freeze, plain
 
 SMALL = 2**63
-"""Integers below this are looked at no further."""
+"""Integers of a magnitude below this are finite as floats: no other test is needed."""
 
 
 def key(value: Value) -> Hashable:
@@ -33,7 +33,7 @@ def as_number(value: object) -> float | int | None:
 
 
 def _finite(number: float) -> bool:
-    """Also of an integer: one beyond the largest float is none."""
+    """Whether it is finite as a float; an integer beyond the largest float is not."""
     try:
         return math.isfinite(number)
     except OverflowError:
@@ -41,7 +41,7 @@ def _finite(number: float) -> bool:
 
 
 def distinct(what: str, given: object) -> tuple[Value, ...]:
-    """``given`` as a tuple of different values; ``ValueError`` says what ``what`` must be."""
+    """``given`` as a tuple of different values; the ``ValueError`` for anything else calls it ``what``."""
     if isinstance(given, (str, Mapping)) or not hasattr(given, "__iter__"):
         raise ValueError(f"{what} must be a list, but it is {given!r}")
     try:

@@ -79,10 +79,10 @@ def bind_rule(
 
 @dataclass
 class _Binder(Scope):
-    """Binds one rule. Every method for a kind of node answers the bound node and its type."""
+    """Binds one rule. Every method for a kind of node returns the bound node and its type."""
 
     of_numbers: set[Node] = field(default_factory=set)
-    """Those of ``and`` and ``or`` that were given numbers."""
+    """The nodes of ``and`` and ``or`` that have a number among their operands."""
 
     # -- the whole
 
@@ -192,7 +192,7 @@ class _Binder(Scope):
     def refuse_logic(self, node: Node) -> None:
         """Raise for an ``and`` or ``or`` of numbers that in Python comes to one of them: ``a or 1``."""
         if node in self.of_numbers:
-            message = f"{show(node)} is true or false here, and none of its numbers as in Python"
+            message = f"{show(node)} is true or false here, not one of its numbers as in Python"
             hint = "write min or max, or a rule for each case"
             raise self.fail(node, message, "a number", hint)
 
@@ -321,7 +321,7 @@ class _Binder(Scope):
             self.possible(left, member)
 
     def possible(self, node: Node, other: Node) -> None:
-        """A choice is only compared with what it can be. Facts (column 0) may be anything."""
+        """Refuse to compare a choice with what it never is; with facts (column 0) it may be compared."""
         knob = self.knob_of(node)
         if knob is None or not isinstance(other, Literal) or not other.column:
             return

@@ -1,6 +1,6 @@
 """What the operators and functions of the rule language compute: the same when folding and when compiled.
 
-Everything here is Python's own meaning, save that a number that explodes is refused at once.
+Everything here has Python's own meaning, except that a number which grows too large is refused at once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class TooLargeError(ArithmeticError):
 
 
 Undefined = (ArithmeticError, ValueError)
-"""What a computation raises that has no result: division by zero, log2 of -1, overflow."""
+"""What a computation without a result raises: division by zero, log2 of -1, overflow."""
 
 
 def power(base: float, exponent: float) -> float:
@@ -82,7 +82,7 @@ FUNCTION: dict[FunctionName, Callable[..., Any]] = {
 
 
 def checked(value: Value) -> Value:
-    """``value``, unless it exploded or is not a number any more."""
+    """``value``; raises :class:`TooLargeError` for a number that is too large, infinite or NaN."""
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
         raise TooLargeError(f"the number is too large (beyond 2**{MOST_BITS})")
     if isinstance(value, float) and not math.isfinite(value):

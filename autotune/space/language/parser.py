@@ -36,7 +36,7 @@ from autotune.space.language.tokens import ESCAPES, INSTEAD, NUMBER, Token, scan
 MOST_CHARACTERS = 2_000
 DEEPEST = 100
 LARGEST_INTEGER = 2**63
-"""A rule comes from a file that may be anybody's: what is longer, deeper or larger is refused."""
+"""Limits on the text of a rule, how deep it is nested and its integers: its file may be anybody's."""
 
 POWERS = {"or": 1, "and": 2, "not": 3, "comparison": 4, "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6}
 SIGN, POWER = 7, 8

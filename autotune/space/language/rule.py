@@ -44,10 +44,10 @@ NOTHING = FrozenMap({})
 class Rule:
     """A condition over knobs. :func:`~autotune.space.language.binding.bind_rule` makes one that is checked.
 
-    Where a rule needs a knob that does not exist it holds if ``vacuous``: a constraint is then
-    satisfied, a ``when`` is false. What Python's ``and`` and ``or`` skip is not needed. A rule that
+    A rule that needs a knob which does not exist holds if it is ``vacuous``: so a constraint is satisfied and
+    a ``when`` is false. Operands that ``and`` and ``or`` skip, as in Python, are not needed. A rule that
     cannot be computed (division by zero, log2 of 0, a power too large) does not hold. A sum or product of
-    floats that is too large is infinite, as in Python, and then compares so.
+    floats that is too large is infinite, as in Python, and is compared as such.
     """
 
     text: str
@@ -61,7 +61,7 @@ class Rule:
 
     @classmethod
     def parse(cls, text: str, where: Location | None = None) -> Rule:
-        """The rule that ``text`` says, its names not looked up yet; :class:`InputError` if it says none."""
+        """The rule in ``text``, before its names are looked up; :class:`InputError` if it is not a rule."""
         return cls(text, parse(text, where), where)
 
     @property

@@ -31,11 +31,11 @@ class Scope:
     problems: list[Problem] = field(default_factory=list)
 
     def fail(self, node: Node, message: str, expected: str = "", hint: str = "") -> ReportedError:
-        """Note a problem with ``node``; what comes back is to be raised."""
+        """Note a problem with ``node``, and return the exception for the caller to raise."""
         self.problems += problem(self.text, self.where, node.column, message, expected, hint).problems
         return ReportedError()
 
-    # Each of these answers the bound node and its type.
+    # Each of these returns the bound node and its type.
 
     def name(self, node: Name) -> tuple[Node, Type]:
         knob = self.knobs.get(node.name)
@@ -110,7 +110,7 @@ class Scope:
             hint = f"to mean the text, write '{name}' in quotes"
             return self.fail(node, f"there is no knob {name!r}", hint=hint)
         if root in self.knobs:
-            hint = "only workload.NAME and device.NAME have"
+            hint = "only workload.NAME and device.NAME have a dot"
             return self.fail(node, f"the knob {root!r} has no parts", hint=hint)
         known_names = [*self.knobs, *self.roots["workload"]]
         near = nearest(name, known_names)

@@ -1,4 +1,4 @@
-"""By how much values miss a rule: what leads towards a rule that random values hardly ever satisfy."""
+"""By how much values miss a rule: the way towards a rule that random values hardly ever satisfy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Amount = Callable[[Mapping[str, Value]], float]
 Side = Callable[[Mapping[str, Value]], object]
 
 MISSED = 1.0
-"""What stands for a condition that is not met and has no size, such as ``layout == 'row'``."""
+"""The miss of a condition that is not met by any amount, such as ``layout == 'row'``."""
 
 _OPPOSITE: dict[ComparisonOperator, ComparisonOperator] = {
     "<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "==",
@@ -25,9 +25,9 @@ _OPPOSITE: dict[ComparisonOperator, ComparisonOperator] = {
 def shortfall(rule: Rule) -> Amount:
     """A function of the knobs' values: 0 where they satisfy the ``rule``, else above 0, at most infinite.
 
-    It is in the units of what the rule compares: ``x + y <= 1`` is missed by 0.5 where the sum is 1.5. Of
-    what ``and`` joins the misses add up, of what ``or`` joins the least counts. A rule that cannot be
-    computed is missed infinitely.
+    It is in the units of what the rule compares: ``x + y <= 1`` is missed by 0.5 where the sum is 1.5. The
+    misses of the operands of ``and`` add up; of those of ``or`` the least counts. The miss of a rule that
+    cannot be computed is infinite.
     """
     amount = _of(rule.tree)
 
@@ -40,7 +40,7 @@ def shortfall(rule: Rule) -> Amount:
             return missed
         if rule.holds(values):
             return 0.0
-        # Rounding may hide by how much, and infinity less infinity is no number.
+        # The rule does not hold, yet the miss was rounded to 0, or is NaN (infinity less infinity).
         return math.ulp(0.0) if missed == 0 else math.inf
 
     return measure

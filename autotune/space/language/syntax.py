@@ -103,7 +103,7 @@ FUNCTIONS: frozenset[str] = frozenset(get_args(FunctionName))
 WORDS = frozenset({"and", "or", "not", "in", "True", "False", "true", "false"}) | frozenset(
     {"is", "if", "for", "lambda", "None", "null"}
 )
-"""Words of the rule language, and those of others for which it names what to write instead."""
+"""Words of the rule language, and of other languages where an error says what to write instead."""
 ROOTS = frozenset({"workload", "device"})
 """The names whose parts are facts: ``workload.m``, ``device.l1_bytes``."""
 

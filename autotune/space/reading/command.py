@@ -96,7 +96,7 @@ class _PlaceholderCheck:
         facts = (f"workload.{name}" for name in self.known.workload)
         names = [*self.known.knobs, *facts, *self.paths]
         *most, last = "a knob", "workload.NAME", *self.paths
-        unread = not self.known.knobs  # what is wrong with the section of the knobs is said already
+        unread = not self.known.knobs  # that the section of the knobs is wrong is reported already
         for name, offset in found:
             if name not in names and (not unread or name.startswith("workload.")):
                 self.problems.add(
@@ -109,7 +109,7 @@ class _PlaceholderCheck:
 
     def advice(self, name: str, names: Sequence[str]) -> str:
         if name == placeholders.CONFIG:
-            return "{config} is the path of the file that command.config writes; there is none"
+            return "{config} is the path of the file that command.config writes; add that key"
         if f"workload.{name}" in names:
             return f"did you mean 'workload.{name}'?"
         return nearest(name, names) or "write {{ and }} for the braces themselves"
@@ -129,9 +129,9 @@ def _arguments(node: YamlNode, title: str, check: _PlaceholderCheck) -> tuple[st
         except ValueError as error:
             raise wrong(node, title, "a text that a shell can split", str(error).lower()) from None
         if left := _for_a_shell(node.value):
-            message = f"{title} has a {left!r}, and no shell runs it: the program would be given it"
-            hint = f"where the program is to be given it, quote it: '{left}'"
-            raise InputError(Problem(message, node.where, '[sh, -c, "..."] for what a shell is to run', hint))
+            message = f"{title} has {left!r}, which only a shell understands, and no shell runs it"
+            hint = f"quote it to pass it to the program as it is: '{left}'"
+            raise InputError(Problem(message, node.where, '[sh, -c, "..."] to run it in a shell', hint))
     elif isinstance(node, YamlList):
         problems = Problems()
         words = tuple(_argument(item, f"{title}[{i}]", check, problems) for i, item in enumerate(node.items))
@@ -145,7 +145,7 @@ def _arguments(node: YamlNode, title: str, check: _PlaceholderCheck) -> tuple[st
 
 
 _SHELL = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|(?P<special>[|&;<>`]|\$[A-Za-z_({])", re.DOTALL)
-"""What is quoted, and what outside of quotes only a shell understands."""
+"""Quoted parts of a text, and outside of them what only a shell understands (the group ``special``)."""
 
 
 def _for_a_shell(text: str) -> str:
@@ -204,7 +204,7 @@ def _config(node: YamlNode | None, check: _PlaceholderCheck, problems: Problems)
     fields = Fields(entries, title, ("file", "text"), problems)
     name = fields.require("file", text, "", "the name of the file to write")
     if Path(name).name != name:
-        message = f"{title}.file is {shorten(name)!r}, and it is written into a folder of its own"
+        message = f"{title}.file is {shorten(name)!r}, but autotune chooses the folder that it is written to"
         hint = "{config} stands for its path, in an argument or a variable"
         problems.add(message, fields.entries["file"].value.where, "a name without a folder", hint)
     template = fields.get("text", lambda part, full: check(text(part, full), part), "")

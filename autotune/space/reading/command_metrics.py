@@ -23,7 +23,7 @@ _HABITS = {
 
 
 _SECONDS = frozenset(("", "s", "sec", "secs", "second", "seconds"))
-"""How a unit may say what the wall clock counts in."""
+"""The units that a metric of the wall clock may have."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class MetricsSource:
     problems: Problems
 
     def read(self) -> dict[str, Any]:
-        """The fields of :class:`CommandObjective` that say so."""
+        """The fields of :class:`CommandObjective` that say where its metrics are read."""
         match self.node:
             case None:
                 return {}
@@ -56,12 +56,12 @@ class MetricsSource:
         for metric in self.metrics:
             if metric.goal == "maximize":
                 self.problems.add(
-                    f"the wall clock gives {metric.name!r}, whose goal is to maximize it",
+                    f"the wall clock gives {metric.name!r}, but its goal is maximize",
                     where,
                     "goal: minimize",
                 )
             if metric.goal and metric.unit.lower() not in _SECONDS:
-                said = f"the wall clock gives {metric.name!r} in seconds, and its unit is"
+                said = f"the wall clock gives {metric.name!r} in seconds, but its unit is"
                 expected = "unit: s, or another source of metrics"
                 self.problems.add(f"{said} {shorten(metric.unit)!r}", where, expected)
         bounded = [metric.name for metric in self.metrics if _needed(metric) and not metric.goal]
@@ -121,19 +121,17 @@ def _pattern(node: YamlNode, title: str) -> str:
     pattern = text(node, title)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # of what a later Python may read differently
+            warnings.simplefilter("ignore", FutureWarning)  # about what a later Python may read differently
             groups = re.compile(pattern).groups
     except (re.error, OverflowError, RecursionError) as error:
         raise InputError(
-            Problem(
-                f"{title} is not a regular expression: {error}", node.where, "one as of Python's re module"
-            )
+            Problem(f"{title} is not a regular expression: {error}", node.where, "one of Python's re module")
         ) from None
     if groups != 1:
         raise wrong(
             node,
             title,
-            r"exactly one group ( ) round the number, as in 'time: ([0-9.]+)'",
+            r"exactly one group ( ) around the number, as in 'time: ([0-9.]+)'",
             f"there are {groups}",
         )
     return pattern

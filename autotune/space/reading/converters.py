@@ -25,7 +25,7 @@ def text(node: YamlNode, title: str) -> str:
 
 
 def written(node: YamlNode, title: str) -> str:
-    """The letters of a scalar of any type: what becomes an argument or an environment variable."""
+    """A scalar of any type as it is written in the file: an argument or an environment variable."""
     if not isinstance(node, YamlScalar) or node.value is None:
         raise wrong(node, title, "a text or a number")
     return node.text
@@ -98,7 +98,7 @@ def _measured(
 
 
 def optional(convert: Converter[T]) -> Converter[T | None]:
-    """``null`` (or nothing) means that there is no limit."""
+    """As ``convert``, but ``null`` or nothing is allowed and gives ``None``."""
 
     def converted(node: YamlNode, title: str) -> T | None:
         if isinstance(node, YamlScalar) and node.value is None:
@@ -145,10 +145,10 @@ def fact(node: YamlNode, title: str) -> Value:
 
 
 def choice(node: YamlNode, title: str) -> Value:
-    """A fact; nothing at all is none, since a knob without a value is one that does not exist."""
+    """As :func:`fact`, but nothing is refused here: a knob without a value is a knob that does not exist."""
     if isinstance(node, YamlScalar) and node.value is None:
         expected = "a number, a text, true or false, a list or a mapping"
-        raise wrong(node, title, expected, "for nothing write a text that the program reads so")
+        raise wrong(node, title, expected, "for 'no value' write a text that the program understands")
     return fact(node, title)
 
 

@@ -13,7 +13,7 @@ from autotune.space.reading.yaml_nodes import YamlNode, YamlScalar
 from autotune.space.spec import EarlyStopping
 
 RUNG_POLICIES = ("asha", "async-hyperband", "successive-halving", "hyperband")
-"""Our own: they decide at rungs."""
+"""The policies of autotune itself, which decide at rungs."""
 
 _PACE = {"n_startup_trials": integer(0), "n_warmup_steps": integer(0), "interval_steps": integer(1)}
 _PERCENT = number(0, 100, expected="a percentage between 0 and 100")
@@ -32,7 +32,7 @@ PRUNERS: Mapping[str, Mapping[str, Converter[Any]]] = {
         "interval_steps": integer(1),
     },
 }
-"""Optuna's, with their own options. What they need besides comes from ``min``, ``max`` and ``factor``."""
+"""Optuna's pruners and their options; other arguments come from ``min``, ``max`` and ``factor``."""
 
 WRAPPABLE = tuple(name for name in PRUNERS if name != "optuna-patient")
 
@@ -45,7 +45,7 @@ _WHOLE = "the steps of a complete trial, such as max: 27"
 
 
 def read_early_stopping(goals: Sequence[str]) -> Converter[EarlyStopping]:
-    """``goals``: the metrics that have one; empty: not known."""
+    """``goals`` are the names of the metrics with a goal; empty: they are not known."""
 
     def convert(node: YamlNode, title: str) -> EarlyStopping:
         problems = Problems()
@@ -91,7 +91,7 @@ def _options(policy: str) -> Converter[Mapping[str, Any]]:
         problems = Problems()
         entries = as_map(node, title, "a mapping of the pruner's options")
         known = PRUNERS.get(policy, {})
-        if not policy:  # it is not known what it could have, and that is said already
+        if not policy:  # it is wrong, which is reported already
             return {}
         if not known and list(entries):
             raise wrong(node, title, f"nothing: {policy} has no options")

@@ -14,7 +14,7 @@ from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.space.reading.yaml_nodes import YamlEntry, YamlMap, YamlNode, YamlScalar, describe
 
 MOST_PROBLEMS = 100
-"""A file with more is not one that somebody mends by reading on."""
+"""How many problems of a file are listed; nobody mends more in one go."""
 
 T = TypeVar("T")
 Converter: TypeAlias = Callable[[YamlNode, str], T]
@@ -66,7 +66,7 @@ class Fields:
         problems: Problems,
         habits: Mapping[str, str] | None = None,
     ) -> None:
-        """``habits``: what to do about keys that other tools have, or other sections."""
+        """``habits``: hints for unknown keys that belong to other tools or other sections."""
         self.where = node.where
         self.title = title
         self.entries: dict[str, YamlEntry] = {entry.key: entry for entry in node}
@@ -135,7 +135,10 @@ def as_map(node: YamlNode, title: str, expected: str, hint: str = "") -> YamlMap
 
 
 def meant(value: object, names: Sequence[str]) -> str:
-    """The name that a misspelt, shortened (``min``) or lengthened (``logarithmic``) one stands for."""
+    """``did you mean ...?`` for a name that is misspelt, shortened (``min``) or lengthened (``logarithmic``).
+
+    Empty where none of ``names`` is near.
+    """
     if not isinstance(value, str) or len(value) < 3:
         return ""
     word = value.lower()

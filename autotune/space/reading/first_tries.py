@@ -16,9 +16,9 @@ FORM = "a list of configurations, such as [{tile: 8, unroll: 4}]"
 
 
 def read_first(space: Configurations | None) -> Converter[tuple[FrozenMap, ...]]:
-    """Reads the list. A knob or value that ``space`` does not have is an error, where the space is known.
+    """The converter for the list. A knob or value that ``space``, where given, does not have is an error.
 
-    Not so a configuration that its rules forbid: they may depend on the machine and the workload.
+    A configuration that the rules forbid is not: rules may depend on the machine and the workload.
     """
 
     def convert(node: YamlNode, title: str) -> tuple[FrozenMap, ...]:

@@ -1,4 +1,4 @@
-"""Facts of a workload that are said outside the file: ``m=512``, as a shell hands them on."""
+"""Facts of a workload that are given on the command line, outside the space file: ``m=512``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WHERE = "--workload"
 def read_given_facts(texts: Iterable[str]) -> dict[str, Value]:
     """Each ``NAME=VALUE`` with its value as a space file would have it: ``512``, ``bfloat16``, ``[1, 2]``.
 
-    Raises :class:`InputError` with every one that is none.
+    Raises :class:`InputError` with a problem for each text of another form.
     """
     facts: dict[str, Value] = {}
     problems = Problems()
@@ -26,7 +26,7 @@ def read_given_facts(texts: Iterable[str]) -> dict[str, Value]:
         if not (name and said and value.strip()):
             problems.add(f"{WHERE} is {shorten(text)!r}", None, "NAME=VALUE, such as m=512")
         elif name in facts:
-            problems.add(f"{WHERE} says {name} twice", None, "each fact once")
+            problems.add(f"{WHERE} gives {name} twice", None, "each fact once")
         else:
             found = problems.attempt(lambda: _value(value))  # noqa: B023
             if found is not None:
@@ -43,9 +43,9 @@ def _value(text: str) -> Value:
 
 
 def given_beside(text: str, workload: Mapping[str, object]) -> list[str]:
-    """``NAME=VALUE`` of each fact of a ``workload`` that the ``workload`` of a space file says otherwise.
+    """``NAME=VALUE`` for each fact that has another value in ``workload`` than in the space file ``text``.
 
-    None where the ``text`` of the file is none that can be read: a store may hold anything.
+    Empty where ``text`` cannot be read: a store may hold anything.
     """
     try:
         root, _ = compose(text, WHERE)
@@ -59,7 +59,7 @@ def given_beside(text: str, workload: Mapping[str, object]) -> list[str]:
 
 
 def _written(value: object) -> str:
-    """As it is read back: a text without quotes where it stays a text."""
+    """``value`` such that :func:`read_given_facts` reads it back; a text without quotes where that works."""
     if isinstance(value, str):
         try:
             if _value(value) == value:

@@ -1,7 +1,7 @@
 """The section ``knobs`` of a space file: one function a kind, each error at the value that causes it.
 
-The classes of :mod:`autotune.space.knobs` validate themselves; what is checked here as well is checked
-because here it can be said at which line and column.
+The classes of :mod:`autotune.space.knobs` validate themselves. Some of that is checked here before, so that
+the message can name the line and column.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ ALL_KEYS = (*KINDS, "scale", "step", "to", *COMMON)
 
 @dataclass
 class KnobSection:
-    """What was read. ``broken`` names the knobs that could not be, so that nobody misses them again."""
+    """What was read. ``broken`` names the knobs that are wrong, so that nothing else reports them."""
 
     knobs: list[Knob] = field(default_factory=list)
     conditions: dict[str, YamlScalar] = field(default_factory=dict)
@@ -100,7 +100,7 @@ def read_knobs(node: YamlNode, device: Mapping[str, Value], problems: Problems) 
 
 @dataclass
 class _KnobReader:
-    """Reads one knob. A method a kind gives the knob with the kind's own default, or raises."""
+    """Reads one knob. The method of each kind gives the knob with that kind's default, or raises."""
 
     entry: YamlEntry
     device: Mapping[str, Value]
@@ -163,7 +163,7 @@ class _KnobReader:
         if not given:
             if not fields.unknown:  # else the message about that key is enough
                 self.problems.add(
-                    f"{self.title} does not say what it may be",
+                    f"{self.title} does not say which values it takes",
                     self.entry.where,
                     "one of " + ", ".join(KINDS),
                 )
@@ -208,7 +208,7 @@ class _KnobReader:
         }
         try:
             return makers[kind](fields)
-        except ValueError as error:  # from the knob itself: what is not checked with a place above
+        except ValueError as error:  # raised by the knob itself, for what is not checked here before
             raise InputError(Problem(str(error), fields.entries[kind].value.where)) from None
 
     def values(self, fields: Fields) -> Knob:

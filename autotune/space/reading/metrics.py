@@ -1,4 +1,4 @@
-"""The section ``metrics`` of a space file: what is measured, which way is better, and what is still right."""
+"""The section ``metrics`` of a space file: what is measured, which values are better, and their bounds."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 """What a metric can be called."""
 
 INTERVAL = ("low", "high", "n")
-"""What the columns beside a metric's own end with."""
+"""Endings of the columns that tables have beside a metric's own: its interval and its number of readings."""
 
 _FORM = "a mapping such as {goal: minimize, unit: s}"
 
 _SOURCES = ("wall", "json-line")
-"""Where the numbers of a command are read, which is an entry of the command."""
+"""Values of ``metrics`` inside ``command``, which some write at the top level."""
 
 
 def read_metrics(node: YamlNode | None, problems: Problems) -> tuple[MetricSpec, ...]:
@@ -28,7 +28,7 @@ def read_metrics(node: YamlNode | None, problems: Problems) -> tuple[MetricSpec,
     if node is None:
         return TIME
     source = node.value if isinstance(node, YamlScalar) and node.value in _SOURCES else ""
-    hint = f"where a command's numbers are read stands in it: command: {{run: ..., metrics: {source}}}"
+    hint = f"to say where a command's numbers are read, write command: {{run: ..., metrics: {source}}}"
     entries = problems.attempt(
         lambda: as_map(node, "metrics", "a mapping: a metric's name, then " + _FORM, hint if source else "")
     )
@@ -36,7 +36,7 @@ def read_metrics(node: YamlNode | None, problems: Problems) -> tuple[MetricSpec,
         return TIME
     before = len(problems.found)
     metrics = tuple(_metric(entry, problems) for entry in entries)
-    _told_from_intervals(entries, problems)
+    _refuse_interval_names(entries, problems)
     if not any(metric.goal for metric in metrics) and len(problems.found) == before:
         problems.add(
             "no metric has a goal",
@@ -46,14 +46,14 @@ def read_metrics(node: YamlNode | None, problems: Problems) -> tuple[MetricSpec,
     return metrics
 
 
-def _told_from_intervals(entries: YamlMap, problems: Problems) -> None:
-    """Tables have ``time.low`` and ``time.high`` beside ``time``: a metric cannot be called so."""
+def _refuse_interval_names(entries: YamlMap, problems: Problems) -> None:
+    """Refuse a metric ``time.low`` beside ``time``: tables have a column of that name for ``time``."""
     names = {entry.key for entry in entries}
     for entry in entries:
         name, _, part = entry.key.rpartition(".")
         if part in INTERVAL and name in names:
             problems.add(
-                f"{shorten(entry.key)!r} cannot name a metric: in tables that column is of {shorten(name)!r}",
+                f"{shorten(entry.key)!r} cannot name a metric: it is a column of {shorten(name)!r} in tables",
                 entry.where,
                 f"another name than {shorten(name)!r} with {', '.join(f'.{one}' for one in INTERVAL)}",
             )

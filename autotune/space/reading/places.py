@@ -1,4 +1,4 @@
-"""Where in a space file something stands, for whoever finds fault with it after it was read."""
+"""Where in a space file a value stands, for problems that are found after the file was read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from autotune.space.reading.yaml_nodes import YamlMap, compose
 
 
 def place_of(text: str, file: str, keys: Sequence[str]) -> Location:
-    """Of the value under these keys in a file that could be read; of the last that is there, else."""
+    """The place of the value under nested ``keys`` in a file that is valid YAML.
+
+    Where one of the keys is missing, the place of the mapping that lacks it.
+    """
     node, _ = compose(text, file)
     for key in keys:
         entries = [entry for entry in node if entry.key == key] if isinstance(node, YamlMap) else []

@@ -130,7 +130,7 @@ class _Reader:
         workload: Mapping[str, Value],
         place: int | None = None,
     ) -> None:
-        """``place``: of the workload to read, where there are several; ``None``: there must be one only."""
+        """``place``: which of the ``workloads`` to read; ``None``: the file must have only one workload."""
         if not isinstance(root, YamlMap):
             hint = "see the reference of space.yaml, or begin with  autotune init"
             problems.keep(wrong(root, "the file", "a mapping of sections", hint))
@@ -159,7 +159,7 @@ class _Reader:
         space = read_space(knobs, top.node("constraints"), workload, self.device, problems)
         search = read_search(top.node("search"), problems, metrics, space)
         if search.early_stopping is not None and isinstance(objective, ReplayObjective):
-            message = "a replay reports nothing while it runs, so nothing of it can be stopped early"
+            message = "a replay reports nothing while it runs, so it cannot be stopped early"
             section = top.node("search")
             problems.add(message, section.where if section else None, "search: without early_stopping")
         measure = read_measure(top.node("measure"), problems)
@@ -191,7 +191,7 @@ class _Reader:
         broken = {entry.key for entry in entries or () if entry.key not in values}
         several = self.top.node("workloads")
         if isinstance(several, YamlScalar) and several.value is None:
-            several = None  # an empty section is as one that is left out
+            several = None  # an empty section counts as one that is left out
         self.members = read_workloads(several, values, self.problems)
         if self.members:
             values |= self.members[self.place or 0].values
@@ -204,7 +204,7 @@ class _Reader:
         return Facts(values, frozenset(broken), complete)
 
     def refuse_several(self, objective: ObjectiveSpec | None) -> None:
-        """A recording has one workload; and who asked for one study is not given the first of many."""
+        """Refuse several workloads for a recording, which has one, and where the caller wants one study."""
         section = self.top.entries.get("workloads")
         if section is None or not self.members:
             return
@@ -216,12 +216,12 @@ class _Reader:
             hint = "autotune search and autotune check take all of them; in Python: autotune.search_many"
             if self.given_workload:
                 missing = [name for name in self.members[0].values if name not in self.given_workload]
-                expected, hint = "all facts in which they differ", f"say {', '.join(missing)} as well"
+                expected, hint = "all facts in which they differ", f"give {', '.join(missing)} as well"
             count = len(self.members)
             self.problems.add(f"{count} workloads where one study is meant", section.where, expected, hint)
 
     def given_all(self) -> bool:
-        """Whether the caller has said the workload, which one of the file's it is or another one."""
+        """Whether the caller gave every fact in which the workloads differ, be it with values of its own."""
         return all(name in self.given_workload for member in self.members for name in member.values)
 
     def knobs(self) -> KnobSection:
@@ -250,5 +250,5 @@ def _version(node: YamlNode, title: str) -> int:
 def _name(node: YamlNode, title: str) -> str:
     name = text(node, title)
     if not NAME.fullmatch(name):
-        raise wrong(node, title, "at most 100 letters, digits, _ . -, the first one no sign")
+        raise wrong(node, title, "at most 100 letters, digits, _ . -, not beginning with . or -")
     return name

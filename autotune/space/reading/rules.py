@@ -1,7 +1,7 @@
 """The rules of a space file, and the space they make with the knobs.
 
-A rule that mentions something which could not be read is only searched for names that nobody knows:
-what else is wrong with it can be said once that something is right.
+Where a rule mentions a knob or fact that could not be read, only its unknown names are reported. Its other
+problems can be found once that knob or fact is right.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class _RuleReader:
         fact = (path if root == "workload" else name).partition(".")[0]
         if fact in self.workload.values:
             return False
-        could_be_a_knob = root != "workload" and not self.section.entries  # none was read, which is said
+        could_be_a_knob = root != "workload" and not self.section.entries  # none was read: reported already
         return fact in self.workload.broken or not self.workload.complete or could_be_a_knob
 
     def report_unknown(self, rule: Rule) -> None:

@@ -52,7 +52,7 @@ STRATEGIES = (
     "skopt-gp",
     "skopt-forest",
 )
-"""Those of :mod:`autotune.search.registry`, which a space knows nothing else about."""
+"""The names in :mod:`autotune.search.registry`, which this folder cannot import."""
 
 SEARCH: dict[str, Converter[Any]] = {
     "strategy": one_of(*STRATEGIES),
@@ -86,7 +86,7 @@ BELONGS = {
     for section, table in (("search", SEARCH), ("measure", MEASURE), ("budget", BUDGET))
     for key in table
 }
-"""Where to write one of these keys that stands elsewhere."""
+"""Hints for keys of these sections that stand elsewhere."""
 
 
 def read_search(
@@ -95,9 +95,10 @@ def read_search(
     metrics: Sequence[MetricSpec] = (),
     space: Configurations | None = None,
 ) -> SearchSettings:
-    """``metrics``: of the study; early stopping judges one of them. Its strategy is by default ``bayes``.
+    """The section ``search``. With early stopping the strategy is ``bayes`` unless one is given.
 
-    ``space``: what the first tries are looked for in, where that is known.
+    Early stopping judges one of the ``metrics``; the configurations in ``first`` must be of the ``space``,
+    where that is given.
     """
     goals = [metric.name for metric in metrics if metric.goal]
     table = SEARCH | {

@@ -140,7 +140,7 @@ class _Builder:
     anchors: dict[str, _Anchored] = field(default_factory=dict)
     count: int = 0
     deepest: int = 0
-    """The depth of the deepest node so far of the one that is being built."""
+    """The level of the deepest node so far inside the one that is being built."""
 
     def document(self) -> YamlNode:
         from ruamel.yaml.events import DocumentStartEvent, StreamEndEvent
@@ -250,7 +250,7 @@ class _Builder:
             else:
                 seen[key.value] = where
                 if isinstance(value, YamlScalar) and value.value is None and not value.text:
-                    value = replace(value, where=where)  # nothing stands nowhere: show its key
+                    value = replace(value, where=where)  # an empty value has no place: take that of its key
                 yield YamlEntry(key.value, where, value)
 
     def scalar(self, event: Any, where: Location) -> YamlScalar:

@@ -159,7 +159,7 @@ def _begun(raw: sqlite3.Connection) -> bool:
 
 
 def use_wal(engine: sa.Engine) -> None:
-    """Switch the file to WAL where it is not yet; it remembers that. A memory has nothing to switch."""
+    """Switch the file to WAL, once for all, unless it is already. A database in memory has no such mode."""
     raw = engine.raw_connection()
     try:
         connection: Any = raw.driver_connection
@@ -192,8 +192,8 @@ def _postgresql(address: Address, *, readonly: bool) -> sa.Engine:
         if not readonly and kept not in HOLDS_ALL_TEXT:
             connection.close()
             raise StoreError(
-                f"the store {address.where} is in the encoding {kept}, which has no place for all that a "
-                "trial may print. Make another by: CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"
+                f"the store {address.where} is in the encoding {kept}, which cannot hold every text that a "
+                "trial may print. Make another: CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0"
             )
         with connection.cursor() as cursor:
             cursor.execute(f"SET lock_timeout = '{BUSY_SECONDS}s'")

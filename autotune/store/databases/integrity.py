@@ -16,7 +16,7 @@ AT_ONCE = 20
 
 
 def findings(connection: sa.Connection) -> list[str]:
-    """What is wrong, each in a sentence. Where the pages are damaged the rows are not asked at all."""
+    """What is wrong, each in a sentence. Where pages are damaged, the rows are not looked at."""
     sqlite = connection.dialect.name == "sqlite"
     if sqlite and (damaged := list(_damaged_pages(connection))):
         return damaged

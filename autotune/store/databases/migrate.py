@@ -1,8 +1,8 @@
 """Bringing a database's schema up to date.
 
-Whether there is anything to do is told by one cheap SELECT; alembic, which is slow to import, is loaded
-only where there is. The migrations say how tables come to be. An empty SQLite database is given at once the
-tables that they end with, to the letter, so that a first search need not wait for them.
+One cheap SELECT tells whether there is anything to do; only then is alembic loaded, which is slow to import.
+The migrations say how tables come to be. An empty SQLite database gets the tables that they lead to, exactly
+and at once, so that a first search need not wait for the migrations.
 """
 
 from __future__ import annotations

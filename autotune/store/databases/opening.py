@@ -20,17 +20,17 @@ SMALLEST = 512
 
 
 class EmptyStoreError(InputError):
-    """A store is to be read that is not there yet, or in which nothing was ever written."""
+    """A store that was opened for reading is not there yet, or nothing was ever written to it."""
 
 
 def open_engine(address: Address, *, readonly: bool) -> sa.Engine:
     """An engine on a database whose schema is up to date.
 
-    What is not there is made, unless it is only to be read. Raises
+    A database that is not there is made, unless it is opened ``readonly``. Raises
     :class:`~autotune.errors.StoreError`.
     """
     if readonly and address.kind == "memory":
-        message = f"the store {address} is in memory, and what others keep there cannot be read"
+        message = f"the store {address} is in memory, where there is nothing to read yet"
         hint = "name the file that the studies are in: --store FILE"
         raise InputError(Problem(message, None, "a store with a file, or a server's", hint))
     with explained(address, reading=readonly):
@@ -115,16 +115,16 @@ def _move_unless_there(draft: Path, file: Path) -> None:
             draft.rename(file)
 
 
-def _let_it_be_changed(address: Address) -> None:
-    """Bring an older database up to date for somebody who only reads, by connections of its own."""
+def _upgrade_for_reader(address: Address) -> None:
+    """Bring an older database up to date for somebody who only reads, with connections that may write."""
     changing = make_engine(address, readonly=False)
     try:
         with explained(address):
             _bring_up_to_date(changing, address, readonly=False)
     except StoreError as error:
         raise StoreError(
-            f"the store {address.where} was made by an older autotune, and has to be changed once before this"
-            f" one can read it. Let somebody open it who may write there, as a search does. {error}"
+            f"the store {address.where} was made by an older autotune, and must be brought up to date before"
+            f" this one can read it: somebody who may write to it has to open it, as a search does. {error}"
         ) from error
     finally:
         changing.dispose()
@@ -138,7 +138,7 @@ def _bring_up_to_date(engine: sa.Engine, address: Address, *, readonly: bool) ->
         hint = "studies get there by: autotune search SPACE"
         raise EmptyStoreError(Problem(f"there is nothing in the store {address.where} yet", hint=hint))
     if readonly and not current:
-        _let_it_be_changed(address)
+        _upgrade_for_reader(address)
     elif not readonly:
         if not current:
             with altering(engine) as connection:

@@ -21,20 +21,20 @@ from autotune.store.databases.address import Address
 from autotune.store.databases.failures import explain, is_lost
 
 LONGEST_SECONDS = 60.0
-"""So long a server may be away; most are back within ten seconds."""
+"""How long a server may be away; most are back within ten seconds."""
 
 NAP_SECONDS, LONGEST_NAP_SECONDS = 0.1, 2.0
 """Between two tries to connect: the first nap, and what doubling it comes to at most."""
 
 MOST_LOSSES = 3
-"""So often one call is begun again; a server that goes each time has another trouble."""
+"""How often one call is begun again; a server that goes away each time has another problem."""
 
 Kind = TypeVar("Kind", bound=type)
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class LostError(StoreError):
-    """The server went in the middle of a transaction. ``in_doubt``: it may have been kept all the same."""
+    """The server went away during a transaction. ``in_doubt``: it may have been committed all the same."""
 
     def __init__(self, error: sa.exc.DBAPIError, address: Address, *, in_doubt: bool) -> None:
         super().__init__(str(explain(error, address)))
@@ -85,7 +85,7 @@ class Patience:
             # A wrong password looks the same: psycopg has no code for what happens before it is in.
             if self._note is None or self._address.kind != "postgresql":
                 raise
-            note, self._note = self._note, None  # who has waited in vain does not wait once more
+            note, self._note = self._note, None  # after waiting in vain, do not wait again
             reason = str(error.orig).strip().partition("\n")[0]
             where, seconds = self._address.where, LONGEST_SECONDS
             note(f"the store {where} cannot be reached ({reason}): waiting for it, up to {seconds:g} s")
@@ -137,9 +137,10 @@ def harmless_twice(when: Callable[..., bool] = lambda *_, **__: True) -> Callabl
 
 
 def begins_again(kind: Kind) -> Kind:
-    """A class decorator: public methods, of which each writes in one transaction at most, survive a loss.
+    """A class decorator: its public methods are called again where the server went away (see above).
 
-    Not so generators, which have handed out what they read before it.
+    Each of them must write in at most one transaction. Generators are left alone, since they have handed out
+    what they read before the server went.
     """
     for name, method in list(vars(kind).items()):
         if name[0] != "_" and isfunction(method) and not isgeneratorfunction(method):

@@ -40,7 +40,7 @@ _KNOWN = Prepared(sa.select(artifacts.c.hash).where(artifacts.c.hash == sa.bindp
 
 
 def keep_loose(direct: Direct) -> None:
-    """Until the transaction ends nobody deletes what nothing refers to yet. On SQLite a writer is alone."""
+    """Until the transaction ends, nobody deletes what nothing refers to yet. SQLite has only one writer."""
     if direct.dialect.name == "postgresql":
         _LOOSE_STAYS.rows(direct, {})
 
@@ -104,7 +104,7 @@ def read_artifact(connection: sa.Connection, digest: str) -> bytes:
 
 
 def kind_of(connection: sa.Connection, digest: str) -> str | None:
-    """Of the artefact with this hash; ``None`` where there is none."""
+    """The kind of the artefact with this hash; ``None`` where there is none."""
     kind: str | None = connection.scalar(sa.select(artifacts.c.kind).where(artifacts.c.hash == digest))
     return kind
 

@@ -54,7 +54,7 @@ def numbered(connection: sa.Connection, study_id: int, numbers: Sequence[int]) -
 
 
 def select_trials(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[TrialRecord]:
-    """Those of which all of that is true, by number."""
+    """The trials that meet all ``conditions``, by number."""
     query = _SELECT.where(*conditions).order_by(trials.c.number)
     return [_record(row) for row in connection.execute(query).all()]
 

@@ -2,8 +2,8 @@
 
 SQLAlchemy takes 15 to 30 microseconds to execute a statement that it has compiled before and 30 to begin and
 commit, SQLite itself 1 to 5; with eight writers on two cores, whose caches hold none of it, several
-times that. It was most of what a trial cost, so what every trial needs goes past it. How a statement
-is written, and how a value of each type is encoded, remains SQLAlchemy's business.
+times that. That was most of the cost of a trial, so the statements that every trial needs bypass it.
+SQLAlchemy still writes their text and encodes their values.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class _Compiled:
 
 
 def insert_into(dialect: Dialect, table: sa.Table) -> Any:
-    """An insert in one database's own words, which can say what is to become of a conflict."""
+    """An insert in the dialect of one database, which can say what to do on a conflict."""
     if dialect.name == "postgresql":
         from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 

@@ -27,8 +27,8 @@ from autotune.store.schema import (
 from autotune.store.statements.parts import in_parts
 
 WRITTEN, TAKEN_IN = "archive manifest", "archive manifest, imported"
-"""Kinds of artefacts that nothing refers to and that are kept all the same: of archives that were written
-from a store, and of those that were imported into it."""
+"""Kinds of artefacts that are kept although nothing refers to them: the manifests of archives that were
+written from a store, and of those that were imported into it."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def find_loose(connection: sa.Connection, without: Collection[int] = ()) -> Loos
 
 
 def delete_loose(connection: sa.Connection) -> Loose:
-    """Delete what nothing refers to; what that was."""
+    """Delete what nothing refers to, and say what that was."""
     loose = find_loose(connection)
     _delete(connection, artifacts.c.hash, list(loose.artifacts))
     _delete(connection, environments.c.hash, list(loose.environments))
@@ -81,7 +81,7 @@ def delete_loose(connection: sa.Connection) -> Loose:
 
 
 def delete_study(connection: sa.Connection, study_id: int) -> None:
-    """Delete a study with all that is of it. Studies that follow it follow nothing then."""
+    """Delete a study with all its rows. Studies that followed it have no parent then."""
     connection.execute(sa.update(studies).where(studies.c.parent_id == study_id).values(parent_id=None))
     _delete_trials(connection, trials.c.study_id == study_id)
     for table in (asks, verdicts, sessions, segments, space_revisions):
@@ -97,7 +97,7 @@ def delete_sessions(connection: sa.Connection, session_ids: Sequence[int]) -> No
 
 
 def _delete_trials(connection: sa.Connection, which: sa.ColumnElement[bool]) -> None:
-    """Those of which that is true, with all that refers to them."""
+    """Delete the trials that meet the condition ``which``, with all rows that refer to them."""
     own = sa.select(trials.c.id).where(which)
     for table in (readings, reports, pauses):
         connection.execute(sa.delete(table).where(table.c.trial_id.in_(own)))

@@ -19,7 +19,7 @@ class ReportRecord:
     """A report, and the trial that made it."""
 
     id: int
-    """Counts up over the whole store. Whoever sees a report of a study sees all of it with a lower one."""
+    """Counts up over the whole store. A reader who sees a report sees all of its study with lower ids."""
     trial_id: int
     number: int
     """The trial's number in its study."""
@@ -55,7 +55,7 @@ def _keep_order(connection: sa.Connection, trial_id: int) -> None:
     PostgreSQL gives ids out as rows are written, and shows rows as transactions end: without this a reader
     who goes on from the highest id would miss a lower one that came to stand after it.
     """
-    study_id = connection.scalar(_STUDY_OF, {"trial_id": trial_id})  # first the trial, as who finishes it
+    study_id = connection.scalar(_STUDY_OF, {"trial_id": trial_id})  # the trial first, as finish() locks them
     if study_id is not None:
         lock_study(Direct.through(connection), study_id)
 

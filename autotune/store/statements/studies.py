@@ -33,7 +33,7 @@ ENDED = 0.0
 def create_study(connection: sa.Connection, new: NewStudy, now: float) -> StudyRecord:
     fields = vars(new) | {"metrics": list(new.metrics), "created_at": now}
     result = connection.execute(sa.insert(studies).values(**fields, next_number=0, next_told=0))
-    return StudyRecord(id=_new_id(result), **fields)
+    return StudyRecord(id=new_id(result), **fields)
 
 
 def find_or_create_study(connection: sa.Connection, new: NewStudy, now: float) -> tuple[StudyRecord, bool]:
@@ -77,11 +77,11 @@ def look_up_study(connection: sa.Connection, wanted: str | int | None) -> StudyR
 
 
 _MOST_NAMED = 6
-"""Studies that the message names."""
+"""The most studies that a message lists."""
 
 
 def _unknown(known: Sequence[tuple[int, str]], wanted: str) -> Problem:
-    """There is no such study. Those that there are, newest first; by their ids where an id is wrong."""
+    """The problem that a study is not there. Lists those that are, newest first; as ids if an id is wrong."""
     name, newest_first = wanted.partition("#")[0], list(reversed(known))
     names = list(dict.fromkeys(own for _, own in newest_first))
     if name in names or wanted.removeprefix("#").isdigit():
@@ -116,7 +116,7 @@ def update_space(
     space_hash: str,
     now: float,
 ) -> None:
-    """Put what a space file says now in the place of what it said; another space is kept as a revision."""
+    """Replace the space file of a study; where its space differs, the earlier one is kept as a revision."""
     lock_study(Direct.through(connection), study_id)
     columns = (studies.c.id, sa.literal(now), studies.c.spec_text, studies.c.document, studies.c.space_hash)
     kept = ["study_id", "replaced_at", "spec_text", "document", "space_hash"]
@@ -133,7 +133,7 @@ def update_space(
 
 
 def update_key(connection: sa.Connection, study_id: int, key: str, document: Mapping[str, Any]) -> None:
-    """Put another key, and the document that it follows from, in the place of what there is."""
+    """Replace the key of a study, and the document that it follows from."""
     lock_study(Direct.through(connection), study_id)
     connection.execute(sa.update(studies).where(studies.c.id == study_id).values(key=key, document=document))
 
@@ -170,7 +170,7 @@ _LOCK_STUDY = Prepared(
 def lock_study(direct: Direct, study_id: int) -> int:
     """Hold the study until the transaction ends; its next trial number.
 
-    On SQLite a writer is alone already, and this is a plain look.
+    SQLite has only one writer, so that there it only reads the number.
     """
     found = _LOCK_STUDY.row(direct, {"study_id": study_id})
     if found is None:
@@ -199,7 +199,7 @@ def open_segment(
         "reason": reason,
         "created_at": now,
     }
-    return SegmentRecord(id=_new_id(connection.execute(sa.insert(segments).values(**fields))), **fields)
+    return SegmentRecord(id=new_id(connection.execute(sa.insert(segments).values(**fields))), **fields)
 
 
 def latest_segment(connection: sa.Connection, study_id: int) -> SegmentRecord | None:
@@ -219,7 +219,7 @@ def read_segment(connection: sa.Connection, segment_id: int) -> SegmentRecord:
 
 
 def open_session(connection: sa.Connection, now: float, **fields: Any) -> int:
-    return _new_id(
+    return new_id(
         connection.execute(sa.insert(sessions).values(**fields, started_at=now, finished_at=None, reason=""))
     )
 
@@ -247,7 +247,7 @@ def save_verdict(
     connection: sa.Connection, study_id: int, session_id: int, document: Mapping[str, Any], now: float
 ) -> int:
     fields = {"study_id": study_id, "session_id": session_id, "document": document, "created_at": now}
-    return _new_id(connection.execute(sa.insert(verdicts).values(**fields)))
+    return new_id(connection.execute(sa.insert(verdicts).values(**fields)))
 
 
 def list_verdicts(connection: sa.Connection, study_id: int) -> list[VerdictRecord]:
@@ -255,7 +255,8 @@ def list_verdicts(connection: sa.Connection, study_id: int) -> list[VerdictRecor
     return [VerdictRecord(**row._mapping) for row in connection.execute(query)]
 
 
-def _new_id(result: sa.CursorResult[Any]) -> int:
+def new_id(result: sa.CursorResult[Any]) -> int:
+    """The id of the one row that was inserted."""
     key = result.inserted_primary_key
     assert key is not None  # one row was inserted, and every such table has a key
     number: int = key[0]

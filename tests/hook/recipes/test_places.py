@@ -93,7 +93,7 @@ def test_a_store_with_nothing_in_it_knows_nothing(tmp_path: Path) -> None:
 
 
 def test_a_store_in_memory_is_refused_where_it_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="is in memory, and what others keep there cannot be read"):
+    with pytest.raises(InputError, match="is in memory, where there is nothing to read yet"):
         ask({"m": 64}, name="gemm-c", store="sqlite://")
     monkeypatch.setenv("AUTOTUNE_STORE", "sqlite://")
     with pytest.warns(UserWarning, match="is in memory"):

@@ -45,7 +45,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         read_given_facts(["m", "n=1", "n=2", "k="])
     assert [problem.message for problem in error.value.problems] == [
         "--workload is 'm'",
-        "--workload says n twice",
+        "--workload gives n twice",
         "--workload is 'k='",
     ]
 
