@@ -18,7 +18,7 @@ from autotune.session.execution.executor import Executor
 from autotune.session.finale.contender import DEFAULT, Contender
 from autotune.session.finale.disturbed import scattered, usual_stall, usual_wait
 from autotune.session.finale.drift import drift
-from autotune.session.finale.fresh_processes import FreshRuns, Plan, read_in_fresh_processes
+from autotune.session.finale.fresh_processes import ROUNDS, FreshRuns, Plan, read_in_fresh_processes
 from autotune.session.finale.interleaved import failed, outcome_of, read_again
 from autotune.session.finale.kept_readings import KeptReadings, Place, take_up
 from autotune.session.finale.rounds import ReadingSeconds, Rounds
@@ -89,6 +89,14 @@ def foreseen(contenders: Sequence[Contender], rounds: Rounds, seconds: ReadingSe
     return len(contenders) * seconds.entering + rounds.longest(_round(contenders, seconds))
 
 
+def longest_silence(contenders: Sequence[Contender], seconds: ReadingSeconds) -> float:
+    """The most seconds in which nothing is written: twice those that a run in fresh processes should take.
+
+    Nothing of such a run is written before its end, nor of the first round before all have entered.
+    """
+    return 2 * (len(contenders) * seconds.entering + (1 + ROUNDS.most) * _round(contenders, seconds))
+
+
 def _round(contenders: Sequence[Contender], seconds: ReadingSeconds) -> float:
     """About how many seconds one round of them takes."""
     return sum(seconds(contender.configuration) for contender in contenders)
@@ -115,19 +123,19 @@ def remeasure(
     progress.defending(tuple(c.label for c in contenders), foreseen(contenders, limits, seconds))
     if before := take_up(ledger.store, place, contenders):
         progress.note(f"the finale goes on where it was cut short, with {before} readings that were taken")
-    kept = KeptReadings(ledger.store, place, contenders, knew)
+    silence = longest_silence(contenders, seconds)
+    kept = KeptReadings(ledger.store, place, contenders, knew, longest_silence=silence)
     try:
-        with kept.alive():
-            rounds, outcomes = read_again(spec, executor, contenders, limits, after_reading=kept.keep)
-            verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
-            if executor.long_lived and _is_a_win(verdict):
-                fresh = FreshRuns()
-                if confirms:
-                    plan = Plan.of(_to_confirm(verdict, contenders), seconds, limits.seconds)
-                    if plan.runs:
-                        progress.confirming(plan.labels, plan.runs, plan.seconds)
-                    fresh = read_in_fresh_processes(spec, executor, plan, rounds, kept.keep)
-                verdict = _confirmed(spec, verdict, contenders, fresh)
+        rounds, outcomes = read_again(spec, executor, contenders, limits, after_reading=kept.keep)
+        verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
+        if executor.long_lived and _is_a_win(verdict):
+            fresh = FreshRuns()
+            if confirms:
+                plan = Plan.of(_to_confirm(verdict, contenders), seconds, limits.seconds)
+                if plan.runs:
+                    progress.confirming(plan.labels, plan.runs, plan.seconds)
+                fresh = read_in_fresh_processes(spec, executor, plan, rounds, kept.keep)
+            verdict = _confirmed(spec, verdict, contenders, fresh)
     except BaseException:  # an interrupt too: what was read until then was measured
         kept.finish({c.label: _cut_short(c) for c in contenders})
         raise

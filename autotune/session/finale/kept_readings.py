@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from threading import Event, Thread
 from types import MappingProxyType
 
-from autotune.errors import StoreError
 from autotune.measure.clocks import monotonic
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome
@@ -20,9 +17,6 @@ from autotune.store.store import LEASE_SECONDS, Store
 
 EVERY_SECONDS = 1.0
 """Short rounds are written together: a transaction takes some milliseconds."""
-
-RENEW_SECONDS = LEASE_SECONDS / 4
-"""Between two signs of life."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +84,16 @@ class KeptReadings:
         contenders: Sequence[Contender],
         knew: int,
         said: Mapping[str, object] = MappingProxyType({}),
+        longest_silence: float = 0.0,
     ) -> None:
-        """Write the trials down, before any of them is read. ``said`` stands in the reason of each, beside
-        its label.
+        """Write the trials to the store before any is read. ``said`` is added to the reason of each.
+
+        ``longest_silence``: the seconds that may pass between two calls of :meth:`keep`. The leases of the
+        trials last for so much longer than usual: else a search that cannot see this process would take them
+        for lost during a long reading, and go on with a finale that is still under way.
         """
         self._store = store
+        self._lease_seconds = LEASE_SECONDS + longest_silence
         self._contenders = contenders
         new = [
             NewTrial(
@@ -109,39 +108,20 @@ class KeptReadings:
             )
             for c in contenders
         ]
-        written = store.propose(place.study, place.session, place.segment, new)
+        written = store.propose(
+            place.study, place.session, place.segment, new, lease_seconds=self._lease_seconds
+        )
         self._trials = [trial.id for trial in written if trial is not None]
         self._kept = [0] * len(contenders)
         self._at = monotonic()
-
-    @contextmanager
-    def alive(self) -> Iterator[None]:
-        """Renew the leases of the trials meanwhile, whatever is being waited for.
-
-        One reading may last longer than they do. Another search, where it cannot see this process, would take
-        the trials for lost, and go on with a finale that is still under way.
-        """
-        over = Event()
-
-        def renew() -> None:
-            while not over.wait(RENEW_SECONDS):
-                with suppress(StoreError):  # who writes the readings down will meet it, too
-                    self._store.renew(self._trials)
-
-        renewing = Thread(target=renew, name="finale: signs of life", daemon=True)
-        renewing.start()
-        try:
-            yield
-        finally:
-            over.set()
-            renewing.join()
 
     def keep(self) -> None:
         """Write down what was read since the last time, if that is some while ago."""
         if monotonic() - self._at < EVERY_SECONDS:
             return
         read = zip(self._trials, self._kept, self._contenders, strict=True)
-        self._store.keep_readings([(trial, kept, c.readings[kept:]) for trial, kept, c in read])
+        new = [(trial, kept, c.readings[kept:]) for trial, kept, c in read]
+        self._store.keep_readings(new, self._lease_seconds)
         self._kept = [len(c.readings) for c in self._contenders]
         self._at = monotonic()
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic
 
 import numpy as np
 import pytest
@@ -16,17 +16,17 @@ from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome, Reading
 from autotune.report.words.summary import headline, summarize
 from autotune.session.execution.executor import Entrant
-from autotune.session.finale import disturbed, interleaved, kept_readings
+from autotune.session.finale import disturbed, interleaved
 from autotune.session.finale.contender import Contender
-from autotune.session.finale.finale import _with_guests, in_turn
+from autotune.session.finale.finale import _with_guests, in_turn, longest_silence
 from autotune.session.finale.kept_readings import KeptReadings, Place, take_up
-from autotune.session.finale.rounds import FEWEST_ROUNDS, FEWEST_RUNS, MIN_ROUNDS, Rounds
+from autotune.session.finale.rounds import FEWEST_ROUNDS, FEWEST_RUNS, MIN_ROUNDS, ReadingSeconds, Rounds
 from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
-from autotune.store.store import Store
+from autotune.store.store import LEASE_SECONDS, Store
 
 SPACE = """
 autotune: 1
@@ -99,29 +99,6 @@ def test_what_was_read_before_a_failure_is_kept(tmp_path: Path) -> None:
     assert failed.purpose == "final" and failed.configuration == {"x": 4}
     assert 1 <= len(kept) <= 4, "four; less where others had the core and it was read again"
     assert [(r.value, r.context["round"]) for r in kept] == [(2.0, n) for n in range(len(kept))]
-
-
-def test_a_reading_that_lasts_longer_than_a_lease_is_no_lost_finale(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another search that cannot see this process had taken the finale for one that was cut short."""
-    monkeypatch.setattr(kept_readings, "RENEW_SECONDS", 0.001)
-    renewed: list[bool] = []
-
-    def lasts() -> None:
-        with Store.open(tmp_path / "s.db", readonly=True) as store:
-            [study] = store.studies()
-            began, over = leases(store, study.id), monotonic() + 30
-            while leases(store, study.id) == began and monotonic() < over:
-                pass
-            renewed.append(leases(store, study.id) != began)
-
-    assert search(tmp_path, Late(4, lasts)).defended
-    assert renewed == [True]
-
-
-def leases(store: Store, study: int) -> list[float]:
-    return [trial.lease_until for trial in store.trials(study, purpose="final")]
 
 
 def interrupted() -> None:
@@ -197,6 +174,23 @@ def test_what_a_lost_process_had_begun_to_read_is_in_no_round(tmp_path: Path) ->
         now = store.open_session(study.id, {}, old.environment_hash, 1, "here")
         assert take_up(store, Place(study.id, now, segment), again) == 4
     assert [contender.values("time") for contender in again] == [[1.0, 1.0]] * 2
+
+
+def test_a_reading_that_lasts_longer_than_a_lease_is_no_lost_finale(tmp_path: Path) -> None:
+    """Another search that cannot see this process had taken the finale for one that was cut short."""
+    study = search(tmp_path, Late(4, interrupted)).study
+    contenders = [Contender("the default", Configuration({"x": 1}))]
+    seconds = ReadingSeconds(usual=90.0, entering=30.0)
+    with Store.open(tmp_path / "s.db") as store:
+        [old] = store.sessions(study.id)
+        segment = store.trials(study.id)[0].segment_id
+        last = store.open_session(study.id, {}, old.environment_hash, 1, "here")
+        place, silence = Place(study.id, last, segment), longest_silence(contenders, seconds)
+        began = time.time()
+        KeptReadings(store, place, contenders, 4, longest_silence=silence)
+        assert store.expire(study.id, began + LEASE_SECONDS + 30.0 + 4 * 90.0) == []
+        [lost] = store.expire(study.id, began + LEASE_SECONDS + 10 * 90.0)
+    assert lost.session_id == last
 
 
 def readings(store: Store, of: TrialRecord) -> list[tuple[int, float]]:
