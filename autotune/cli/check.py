@@ -90,6 +90,7 @@ def _unfit_objective(spec: StudySpec) -> InputError | None:
     from autotune.measure.commands.problems import problems
     from autotune.measure.loading.sources import require_sources
     from autotune.measure.loading.target_name import require_target
+    from autotune.measure.loading.written_macros import require_macros
     from autotune.measure.loading.written_parameters import require_parameters
     from autotune.space.spec import CommandObjective, PythonObjective
 
@@ -102,6 +103,7 @@ def _unfit_objective(spec: StudySpec) -> InputError | None:
                 # One whose condition the facts decide is always there, or never.
                 conditional = [knob.name for knob in spec.space.knobs if knob.when and knob.when.knobs]
                 require_parameters(spec.objective, spec.workload, names, conditional)
+                require_macros(spec.objective, names)
             except InputError as error:
                 return error
         case CommandObjective() if found := problems(spec.objective, spec.metrics):
@@ -176,12 +178,28 @@ def describe(spec: StudySpec) -> dict[str, Any]:
             if knob.when is not None and knob.when.never
         ],
         "absent": [{"knob": knob.name, "when": str(knob.when)} for knob in absent_knobs(spec.space)],
+        "left_empty": _left_empty(spec),
         "default": _default(spec.space),
         "first": {
             "given": len(spec.search.first),
             "passed_over": passed_over(spec.space, spec.search.first),
         },
     }
+
+
+def _left_empty(spec: StudySpec) -> list[dict[str, str]]:
+    """Options that the command is given without a value where a knob does not exist."""
+    from dataclasses import asdict
+
+    from autotune.measure.commands.left_empty import left_empty
+    from autotune.space.spec import CommandObjective
+
+    if not isinstance(spec.objective, CommandObjective):
+        return []
+    conditional = [
+        knob.name for knob in spec.space.knobs if knob.when and (knob.when.knobs or knob.when.never)
+    ]
+    return [asdict(found) for found in left_empty(spec.objective, conditional)]
 
 
 def _constraint(removal: Removal) -> dict[str, Any]:
@@ -296,6 +314,11 @@ def say_space(document: dict[str, Any]) -> list[str]:
         lines.append(f"  {row['knob']} never exists here: {row['when']}, but {facts}")
     for row in document["absent"]:
         lines.append(f"  {row['knob']} exists in no configuration: nothing feasible has {row['when']}")
+    for row in document["left_empty"]:
+        lines.append(
+            f"  where {row['knob']} does not exist, {row['option']} stands without a value in a text of the"
+            " command: an argument or a variable of its own is left out then"
+        )
     if document["too_rare"]:
         lines += [f"  {line.strip()}" for line in document["too_rare"].splitlines()]
     default = document["default"]

@@ -83,6 +83,7 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
 def _recording(recording: Path, output: Path | None, force: bool, as_json: bool) -> int:
     from autotune.interop.space_files.kernel_tuner import space_document
     from autotune.measure.recordings.read import read_recording
+    from autotune.report.numbers import say_count
 
     file = output or Path(recording.name.removesuffix(".gz").removesuffix(".json") + ".yaml")
     with said_if_long("reading the recording: Ctrl-C ends it", quiet=as_json):
@@ -99,6 +100,7 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
                 "failed": failed,
                 "damage": recorded.damage,
                 "replaced": recorded.replaced,
+                "untimed": recorded.untimed,
             }
         )
     else:
@@ -110,5 +112,8 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
                 f"{recorded.replaced:,} more entries repeat a configuration with another time: the later one"
                 " counts. Is a knob missing among those that the recording names?"
             )
+        if recorded.untimed:
+            more = say_count(recorded.untimed, "more entry", "more entries")
+            echo(f"{more} without a time or a word why there is none: left out, and tried by no search")
         echo(f"next:  autotune search {as_argument(file)}")
     return 0

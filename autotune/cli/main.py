@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import gc
 import importlib
+import io
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -134,6 +135,8 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with the code that says how it ended."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    if sys.stdout is None:  # what is written then would be gone without a word
+        sys.stdout = _refusing()
     try:
         code = cli.main(arguments, prog_name="autotune", standalone_mode=False)
     except NothingFeasibleError as error:
@@ -152,6 +155,12 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:  # a full disk behind a pipe, a terminal that has gone
         fail(f"{error.filename or 'the output'}: {error.strerror or error}", STORE_FAILED)
     sys.exit(code if isinstance(code, int) else DONE)
+
+
+def _refusing() -> TextIO:
+    """In the place of an stdout that is closed (``>&-``): writing fails, as on a disk that is full."""
+    raw = io.FileIO(os.open(os.devnull, os.O_RDONLY), "w")
+    return io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
 
 
 def fail(text: str, code: int) -> None:

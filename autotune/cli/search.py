@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -106,7 +107,10 @@ def command(
         with interruptible(session):
             result = session.run()
     if as_json:
-        print_json(result.to_document())
+        from autotune.report.unstated_rules import unstated_rules_of
+
+        rules = unstated_rules_of(result.study, result.trials)
+        print_json({**result.to_document(), "unstated_rules": [asdict(rule) for rule in rules]})
     else:
         from autotune.report.words.summary import summarize
 

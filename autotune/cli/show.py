@@ -98,11 +98,23 @@ def describe(store: Store, result: Result, top: int, *, failed: bool = True) -> 
         "parent": result.study.parent_id,
         "top": [_trial(trial) for trial in best],
         "failed": [_trial(t) for t in sorted(failures, key=lambda t: t.number)],
+        "unstated_rules": _unstated(store, result) if failures else [],
         "sessions": [
             {"id": s.id, "started": s.started_at, "finished": s.finished_at, "reason": s.reason}
             for s in store.sessions(result.study.id)
         ],
     }
+
+
+def _unstated(store: Store, result: Result) -> list[dict[str, Any]]:
+    """What may be rules that the failures have in common."""
+    from dataclasses import asdict
+
+    from autotune.report.unstated_rules import unstated_rules_of
+
+    _, results = store.results_from(result.study.id, 0)
+    ended = (one for one in results if not one.paused)
+    return [asdict(rule) for rule in unstated_rules_of(result.study, ended)]
 
 
 def _trial(trial: TrialRecord) -> dict[str, Any]:
@@ -145,6 +157,7 @@ def say_studies(document: dict[str, Any], store_option: str = "") -> str:
 
 def say_study(document: dict[str, Any], store_option: str = "", *, failures: bool) -> str:
     from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
+    from autotune.report.unstated_rules import UnstatedRule, say_rule
     from autotune.space.spec import ratio_title
     from autotune.status import Status
 
@@ -178,6 +191,8 @@ def say_study(document: dict[str, Any], store_option: str = "", *, failures: boo
     if failures:
         for row in document["failed"]:
             lines.append(f"  #{row['trial']:<5} {row['status']:14} {shorten(headline(row['message']), 100)}")
+        for rule in document["unstated_rules"]:
+            lines.append(f"  a rule? {rule['constraint']}: {say_rule(UnstatedRule(**rule))}")
     label = f"{document['study']}#{document['study_id']}{store_option}"
     lines.append(f"one trial: autotune trial NUMBER --study {label}")
     return "\n".join(lines)

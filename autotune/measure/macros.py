@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from autotune.errors import Problem, nearest
 from autotune.space.configuration import FrozenMap, Value, freeze, plain
 
 
@@ -14,6 +15,21 @@ def definitions(macros: Mapping[str, Value]) -> list[str]:
     ``TypeError`` for a list or a mapping.
     """
     return [f"-D{name}={_written(name, freeze(value))}" for name, value in macros.items()]
+
+
+def macro_problems(
+    owner: str, macros: Mapping[str, str], knobs: Collection[str], source: str
+) -> list[Problem]:
+    """The knobs for which a class sets macros of its ``source``, but which the space does not have."""
+    return [
+        Problem(
+            f"{owner}.macros has the knob {knob!r}, but no knob of the space has that name",
+            expected=f"the name of a knob: {', '.join(sorted(knobs))}",
+            hint=nearest(knob, knobs) or f"leave {macro} to a #define in {source}",
+        )
+        for knob, macro in macros.items()
+        if knob not in knobs
+    ]
 
 
 def _written(name: str, value: Value) -> str:

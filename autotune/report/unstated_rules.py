@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autotune.provenance.document import part_of
 from autotune.space.configuration import Configuration
 from autotune.status import Status
+from autotune.store.records import ResultRecord, StudyRecord, TrialRecord
 
 SURE = 0.5
 """From which probability a rule is worth a remark, beside all others that would explain the same."""
@@ -36,6 +38,14 @@ class UnstatedRule:
     """All that it might have explained: the infeasible, the crashed and the wrong."""
     keeping: int
     """Successes: all of them keep it."""
+
+
+def unstated_rules_of(
+    study: StudyRecord, trials: Iterable[TrialRecord | ResultRecord]
+) -> tuple[UnstatedRule, ...]:
+    """Those that the ``trials`` of a study give away."""
+    tried = (Tried(t.configuration, t.status, bool(t.metrics)) for t in trials)
+    return unstated_rules(tried, part_of(study.document, "space"))
 
 
 def unstated_rules(trials: Iterable[Tried], space: Mapping[str, Any]) -> tuple[UnstatedRule, ...]:

@@ -8,6 +8,7 @@ resumed or replayed session proposes the same.
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ mapping by the metric's name. ``sources`` says how much each earlier study weigh
 
 @dataclass(frozen=True)
 class Problem:
-    """What is searched: the space and the metrics, those with a goal first in importance."""
+    """What is searched: the space and the metrics. Of metrics with a goal the first is the most important."""
 
     space: Space
     metrics: tuple[MetricSpec, ...]
@@ -51,13 +52,13 @@ class Problem:
     seconds: float | None = None
     """How long the trials may take together, where that is known."""
     memory: float | None = None
-    """The cap of memory, in bytes: a trial that needs more runs out of it. ``None``: not known beforehand."""
+    """The memory cap, in bytes: a trial that needs more runs out of it. ``None``: not known beforehand."""
     default_first: bool = True
-    """Whether the space's default is a configuration that somebody uses, and so the first to try."""
+    """Whether the space's default is a configuration that somebody uses, and so is tried first."""
     first: tuple[Configuration, ...] = ()
-    """What is tried next, before the strategy has a say: configurations that somebody thinks good."""
+    """Configurations that somebody thinks good: tried next, before the strategy proposes any of its own."""
     judged: str = ""
-    """The metric by which trials are stopped early, and of which their curves are; empty: the first goal."""
+    """The metric by which trials are stopped early, and that their curves show; empty: the first goal."""
 
     @property
     def goals(self) -> tuple[MetricSpec, ...]:
@@ -70,15 +71,15 @@ class Observation:
 
     ``errors`` holds the standard error of a mean where it is known; ``resources`` what was used
     of a bounded resource (peak memory in bytes, say); ``seconds`` what the trial cost.
-    ``bounded`` holds what was measured of a trial that is ``wrong``: no result, but how far past a bound
-    it is.
+    ``bounded`` holds what was measured in a trial that is ``wrong``: no result, but it says how far past a
+    bound the trial is.
 
     A trial that was stopped early used a ``fraction`` of its resource, and its metrics are those of that
     moment. ``curve`` holds ``(fraction, value)`` of the judged metric at the rungs that a trial has passed.
 
-    A trial that is ``paused`` may go on; then a later observation replaces what is said of it here.
+    A trial that is ``paused`` may go on; then a later observation replaces this one.
 
-    ``reason`` is that of the proposal which the trial came of; empty for a trial that nobody proposed.
+    ``reason`` is that of the proposal from which the trial came; empty for a trial that nobody proposed.
     """
 
     configuration: Configuration
@@ -104,9 +105,9 @@ class Source:
     label: str
     observations: tuple[Observation, ...]
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What is known of where it was measured, for the reader: ``{"device": ..., "workload": ...}``."""
+    """What is known of where it was measured, for people: ``{"device": ..., "workload": ...}``."""
     apart: float | None = None
-    """How unlike the workloads are, where nothing else differs; ``None`` where something does."""
+    """How unlike the two workloads are, if nothing else differs between the studies; else ``None``."""
 
 
 @dataclass(frozen=True)
@@ -123,20 +124,20 @@ class Strategy(ABC):
     The base class keeps the books: what was asked, what was told, and that no configuration is
     proposed twice. ``propose`` is handed a generator seeded by ``(seed, number of the ask)`` so
     that nothing random has to be carried from one ask to the next. What a subclass keeps between
-    asks is a cache: it must follow from :attr:`usable`, in its order, alone.
+    asks is a cache: it must follow from :attr:`usable`, in its order, and from nothing else.
 
     The first proposal of every strategy is the space's default, where that is feasible: it is what
-    the user has today, what the answer will be compared with, and often not bad. What the user wants
-    tried first comes next.
+    the user has today, what the answer will be compared with, and often not bad. Next come the
+    configurations that the user wants tried first.
     """
 
     name: ClassVar[str]
     defaults: ClassVar[Mapping[str, Option]] = {}
     """The options that the strategy understands, with the value each has unless the user says otherwise."""
     limits: ClassVar[Mapping[str, tuple[float, float]]] = {}
-    """The least and the largest value of those that are numbers; of the others that is 0 or more."""
+    """The smallest and the largest value of an option that is a number; one without an entry is 0 or more."""
     hears_paused: ClassVar[bool] = False
-    """Whether it learns from trials that are paused; else it is told of them when they have ended."""
+    """Whether it learns from trials that are paused; if not, they do not count before they have ended."""
     learns_from_sources: ClassVar[bool] = False
     """Whether it makes use of :attr:`Problem.sources`."""
 
@@ -147,9 +148,9 @@ class Strategy(ABC):
         self.seed = seed
         self.options = self.checked(problem.options)
         self.told: list[Observation] = []
-        """What was learned so far, in the order in which it finished; never a ``lost`` trial."""
+        """All observations so far, in the order in which their trials finished; never of a ``lost`` one."""
         self.usable: list[Observation] = []
-        """The part of it that is about configurations of this space, which may have been narrowed since."""
+        """Those of configurations in this space; others were tried before the space was narrowed."""
         self.taken: set[str] = set()
         """Canonical hashes of all configurations that were proposed, told or reserved."""
         self.pending: dict[str, Configuration] = {}
@@ -217,15 +218,15 @@ class Strategy(ABC):
                 self._take(configuration)
 
     def expected(self) -> Mapping[str, float]:
-        """What is expected of the best of those that were told, by hash: lower is better, in no unit.
+        """What a model expects of the best configurations told, by hash: lower is better, without a unit.
 
-        Readings of noisy things are lucky or not; a model has seen what is like them, too. Empty where there
-        is no model.
+        A noisy reading may be a lucky one; a model has also seen what similar configurations came to. Empty
+        where there is no model.
         """
         return {}
 
     def restore(self, asks: int, proposed: Sequence[Configuration], told: Sequence[Observation]) -> None:
-        """Stand where an earlier session stood: what it asked (``asks`` calls) and was told."""
+        """Take up the state of an earlier session that asked ``asks`` times, and was told this."""
         self.reserve(proposed)
         self.asks = asks
         self.tell(told)
@@ -240,7 +241,7 @@ class Strategy(ABC):
         return self.space.configuration({})
 
     def _opening(self) -> Iterator[Proposal]:
-        """What is tried whatever the strategy thinks, and was not yet."""
+        """What is tried before the strategy proposes anything of its own, as far as it was not tried yet."""
         opening = [(one, "given") for one in self.problem.first]
         if self.problem.default_first:
             opening.insert(0, (self._default, "default"))
@@ -265,18 +266,22 @@ class Strategy(ABC):
         """Hook: new observations, each of a configuration in the space, have joined :attr:`usable`."""
 
 
-def _fits(value: Option, default: Option, low: float, high: float) -> bool:
-    """Whether ``value`` has the type of ``default`` (an integer will do for a float) and is within limits."""
+def _fits(value: object, default: Option, low: float, high: float) -> bool:
+    """Whether ``value``, which may be anything, has the type of ``default`` and is within limits.
+
+    An integer will do for a float. Numbers that no float holds are not within any limits.
+    """
     if isinstance(value, bool) or isinstance(default, bool):
         return isinstance(value, bool) and isinstance(default, bool)
     if isinstance(value, str) or isinstance(default, str):
         return isinstance(value, str) and isinstance(default, str)
-    whole = isinstance(value, int) or isinstance(default, float)
-    return whole and math.isfinite(value) and low <= value <= high
+    if not isinstance(value, int if isinstance(default, int) else int | float):
+        return False
+    return low <= value <= high and abs(value) <= sys.float_info.max
 
 
 def _said(default: Option, low: float, high: float) -> str:
-    """What such an option must be, for people."""
+    """What an option with this default and these limits must be, in words."""
     if isinstance(default, bool):
         return "true or false"
     if isinstance(default, str):

@@ -1,4 +1,4 @@
-"""What a strategy minimises: one number a trial, whichever way the goal points."""
+"""What a strategy minimises: one number per trial, whichever way the goal points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from autotune.search.models.fidelity import HUGE, AtFull, at_full
 from autotune.status import Status
 
 FIRST = 5
-"""Values from which a median says something."""
+"""How many values it takes for their median to mean something."""
 
 Floats = NDArray[np.float64]
 
@@ -23,17 +23,17 @@ def signed(problem: Problem, observations: Sequence[Observation]) -> Floats:
     """Shape (n,): the first goal of each trial, lower is better, NaN where the trial has no such number.
 
     A trial that was pruned counts with what was read until then, and one that was stopped before it had
-    used its whole resource with what it would have come to. What was heard of a paused trial has no number
-    where more was heard of it later. With several goals the first alone is minimised.
+    used its whole resource with what it would have come to. An observation of a paused trial has no number
+    once there is a later one of the same trial. With several goals only the first is minimised.
     """
     return signed_at_full(problem, observations).losses
 
 
 def signed_at_full(problem: Problem, observations: Sequence[Observation]) -> AtFull:
-    """:func:`signed`, with by how much it may be off (:func:`~autotune.search.models.fidelity.at_full`).
+    """:func:`signed`, and how far off each may be (:func:`~autotune.search.models.fidelity.at_full`).
 
-    The curve of another metric than the goal does not count: how a trial stood in that says nothing of what
-    it would have come to in this.
+    Curves of a metric other than the goal do not count: where a trial stood in one says nothing about what it
+    would have come to in the other.
     """
     goal = problem.goals[0] if problem.goals else None
     values = np.array([_value(o, goal.name) if goal else math.nan for o in observations])
@@ -41,7 +41,7 @@ def signed_at_full(problem: Problem, observations: Sequence[Observation]) -> AtF
     if goal is None or all(o.fraction == 1.0 for o in observations):
         return AtFull(sign * values, np.zeros(len(values)))
     heard = _last_heard(observations)
-    # Past a bound it is no result, but as good as any to tell what an early loss has meant in the end.
+    # Past a bound it is no result, but still shows what an early loss has come to in the end.
     bounded = np.array([o.bounded.get(goal.name, math.nan) for o in observations])
     finals = sign * np.where(np.isnan(values), np.clip(bounded, -HUGE, HUGE), values)
     told = [observations[i] for i in heard]
@@ -54,7 +54,7 @@ def signed_at_full(problem: Problem, observations: Sequence[Observation]) -> AtF
 
 
 def _last_heard(observations: Sequence[Observation]) -> NDArray[np.intp]:
-    """The places of all but those paused trials of which more was heard later."""
+    """The places of all observations, save those of a paused trial of which there is a later one."""
     last = {o.configuration.hash: place for place, o in enumerate(observations)}
     kept = [i for i, o in enumerate(observations) if not o.paused or last[o.configuration.hash] == i]
     return np.array(kept, dtype=np.intp)
@@ -63,7 +63,7 @@ def _last_heard(observations: Sequence[Observation]) -> NDArray[np.intp]:
 def losses(problem: Problem, observations: Sequence[Observation]) -> Floats:
     """:func:`signed`, as logarithms where every number is positive, as times, rates and sizes are.
 
-    Shape (n,). What counts of those is the ratio: a slow-down by a factor weighs the same anywhere.
+    Shape (n,). With those, ratios are what counts: a slow-down by some factor weighs the same anywhere.
     """
     sign = problem.goals[0].sign if problem.goals else 1.0
     values = sign * signed(problem, observations)
@@ -79,14 +79,14 @@ def _value(observation: Observation, metric: str) -> float:
 
 
 def flattened(values: Floats) -> Floats:
-    """Losses with the slow side cut at ``middle + (middle - best)``, for a Gaussian process.
+    """Losses with the slow side cut off at ``middle + (middle - best)``, for a Gaussian process.
 
     The times of a kernel spread over orders of magnitude and only their fast end matters. A process
-    that must also explain the slow end spends its length scales there. NaN stays NaN.
+    that must also explain the slow end fits its length scales to that. NaN stays NaN.
 
-    ``values`` are in the order in which they were measured, and ``middle`` is the highest that their
-    running median ever stood. A search crowds around the best: the median of all of it sinks to what it
-    likes already, and a cut there would hide how the rest of the space differs.
+    ``values`` are in the order in which they were measured, and ``middle`` is the highest value that their
+    running median has reached. A search crowds around the best, so the median of all its trials sinks to
+    what it already likes; a cut there would hide how the rest of the space differs.
     """
     known = values[~np.isnan(values)]
     if not known.size:
@@ -101,7 +101,8 @@ def failures_as_worst(values: Floats) -> Floats:
 
     So a model learns where not to go, while its scale stays that of real measurements. A made-up
     large number would bend a Gaussian process over everything near the limit, which is where the
-    optimum often lies; and a failure left out is tried again and again. All zero where nothing succeeded.
+    optimum often lies; if failures were left out, their neighbours would be tried again and again. All zero
+    where nothing succeeded.
     """
     known = values[~np.isnan(values)]
     worst = float(known.max()) if known.size else 0.0

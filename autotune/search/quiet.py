@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet(logger: str) -> Iterator[None]:
-    """No warnings, and nothing below an error from ``logger``, inside the block; as before after it."""
+    """Inside the block there are no warnings, and ``logger`` logs nothing below an error."""
     log = logging.getLogger(logger)
     level = log.level
     with warnings.catch_warnings():

@@ -9,10 +9,10 @@ from threadpoolctl import ThreadpoolController
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """BLAS on one thread inside the block; as before after it.
+    """BLAS uses one thread inside the block.
 
-    The matrices of a proposal are small: more threads spend their time waiting for one another (seconds a
-    proposal, on a busy machine), on cores where something may be measured at this moment.
+    The matrices of a proposal are small: more threads spend their time waiting for one another (seconds per
+    proposal on a busy machine), on cores where something may be measured at this moment.
     """
     limited: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
     return limited
@@ -20,7 +20,7 @@ def one_thread() -> AbstractContextManager[object]:
 
 @cache
 def _controller() -> ThreadpoolController:
-    """The libraries that are loaded by now. To look for them takes 10 ms."""
-    import scipy.linalg  # noqa: F401  (it brings a BLAS of its own, which is to be found)
+    """Controls the libraries that are loaded. Kept, since to look for them takes 10 ms."""
+    import scipy.linalg  # noqa: F401  (it loads a BLAS of its own, which is to be found as well)
 
     return ThreadpoolController()

@@ -211,7 +211,7 @@ def _defended(
         remark=_joined(
             verdict.get("remark", ""),
             fell(verdict),
-            say_busy(verdict.get("waited", 0.0)),
+            say_busy(verdict.get("waited", 0.0), verdict.get("stalled", 0.0)),
             say_drift(verdict.get("drift", 1.0)),
             unchecked(study, metrics) if checked else "",
             doubtful(study, metrics),

@@ -25,7 +25,7 @@ from sqlalchemy.engine import Dialect
 
 from autotune.store.documents import clean, decode, encode
 
-VERSION = "0005"
+VERSION = "0006"
 """The newest migration. Versions are four digits, so that a later one sorts after an earlier one."""
 
 VERSION_TABLE = "autotune_version"
@@ -72,6 +72,9 @@ class Number(sa.types.TypeDecorator[float]):
 
 Key = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # only INTEGER PRIMARY KEY counts up by itself there
 
+NEVER_AGAIN = True
+"""Of tables whose numbers people note down: else SQLite gives that of a row that is gone to the next one."""
+
 metadata = sa.MetaData()
 
 
@@ -101,6 +104,7 @@ studies = sa.Table(
     sa.Column("next_number", sa.Integer, nullable=False),
     sa.Column("next_told", sa.Integer, nullable=False),
     sa.Index("studies_by_name", "name", "key"),
+    sqlite_autoincrement=NEVER_AGAIN,
 )
 
 space_revisions = sa.Table(
@@ -141,6 +145,7 @@ sessions = sa.Table(
     sa.Column("finished_at", sa.Double),
     sa.Column("reason", Words, nullable=False),
     sa.Index("sessions_by_study", "study_id"),
+    sqlite_autoincrement=NEVER_AGAIN,
 )
 
 OPEN = "status IN ('waiting', 'running')"
@@ -196,6 +201,7 @@ trials = sa.Table(
     sa.Index("trials_open", "study_id", sqlite_where=sa.text(OPEN), postgresql_where=sa.text(OPEN)),
     # Counting reads this index alone and none of the wide rows.
     sa.Index("trials_by_status", "study_id", "purpose", "status"),
+    sqlite_autoincrement=NEVER_AGAIN,
 )
 
 # One row for each reading. One JSON text for each trial would be as fast to write (0.05 ms for 30 readings),

@@ -10,13 +10,12 @@ import queue
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
+from meeting_ports import publish, published
 
 from autotune.measure.groups.rank import Rank
 
@@ -26,7 +25,7 @@ Outbox: TypeAlias = "queue.SimpleQueue[tuple[bytes, Any, Callable[[], None]]]"
 _HEAD = struct.Struct("=4q4q")
 """Kind, item, micro-batch, dimensions; and their sizes."""
 _MOST_DIMENSIONS = 4
-_WAIT_SECONDS = 0.001
+PEERS = "peers"
 
 VALUE, GRADIENT, BARRIER, REQUEST = range(4)
 """What a message is: an item's output, the gradient of one, at a barrier, or that something is asked for."""
@@ -155,29 +154,15 @@ def _connect_all(rank: Rank) -> dict[int, socket.socket]:
     found: dict[int, socket.socket] = {}
     later = rank.world - rank.rank - 1
     with socket.create_server((rank.address, 0), backlog=max(later, 1)) as server:
-        _publish(rank.meeting / f"port{rank.rank}", server.getsockname()[1])
+        publish(rank, PEERS, server.getsockname()[1])
         for other in range(rank.rank):
-            port = _published(rank, rank.meeting / f"port{other}")
-            connection = socket.create_connection((rank.addresses[other], port))
+            connection = socket.create_connection((rank.addresses[other], published(rank, PEERS, other)))
             connection.sendall(bytes([rank.rank]))
             found[other] = connection
         for _ in range(later):
             connection, _address = server.accept()
             found[connection.recv(1)[0]] = connection
     return found
-
-
-def _publish(file: Path, port: int) -> None:
-    part = file.with_suffix(".part")
-    part.write_text(str(port))
-    part.rename(file)
-
-
-def _published(rank: Rank, file: Path) -> int:
-    while not file.exists():
-        rank.beat("wait")
-        time.sleep(_WAIT_SECONDS)
-    return int(file.read_text())
 
 
 def peers_of(rank: Rank) -> Peers:

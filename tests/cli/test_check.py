@@ -69,6 +69,30 @@ def test_the_default_is_shown_as_json(tmp_path: Path) -> None:
     assert default["configuration"] == {"place": {"embed": "cpu", "head": "cpu"}, "order": ["i", "j"]}
 
 
+def test_an_option_that_a_knob_leaves_without_a_value_is_said(tmp_path: Path) -> None:
+    """The program had refused ``--algo=``, and nothing had said where it came from."""
+    (tmp_path / "space.yaml").write_text(
+        "autotune: 1\nname: shell\n"
+        "command: {run: [sh, -c, 'echo --algo={algo} {tile} | cat'], metrics: wall}\n"
+        "knobs:\n  tile: {values: [1, 2]}\n  algo: {choices: [a, b], when: tile == 2}\n"
+    )
+    assert "where algo does not exist, --algo= stands without a value" in check(tmp_path)
+    assert json.loads(check(tmp_path, "--json"))["left_empty"] == [{"knob": "algo", "option": "--algo="}]
+
+
+def test_a_macro_whose_knob_the_space_leaves_out_is_found(tmp_path: Path) -> None:
+    """The search refused it, and check had said nothing."""
+    objective = (
+        "from autotune.measure.kernels.compiled_c import CompiledC\n\n\n"
+        "class Kernel(CompiledC):\n    macros = {'tile': 'TILE', 'unroll': 'UNROLL'}\n"
+    )
+    (tmp_path / "kernel.py").write_text(objective)
+    space = "autotune: 1\nname: c\nobjective: kernel.py:Kernel\nknobs: {tile: {values: [1, 2]}}\n"
+    (tmp_path / "space.yaml").write_text(space)
+    done = autotune(tmp_path, "check", "space.yaml")
+    assert done.returncode == 2 and "Kernel.macros has the knob 'unroll'" in done.stderr
+
+
 def test_earlier_trials_of_the_study_say_how_long_the_rest_takes(folder: Path, tmp_path: Path) -> None:
     copy(folder, tmp_path, budget="{trials: 100}")
     store = str(folder / "study.db")
@@ -120,6 +144,19 @@ def test_an_import_says_that_its_recording_breaks_off(tmp_path: Path) -> None:
     assert "2 recorded configurations" in said and "the recording is damaged: it breaks off" in said
     document = json.loads(autotune(tmp_path, "import", "cut.json", "--force", "--json").stdout)
     assert document["configurations"] == 2 and document["damage"].startswith("it breaks off")
+
+
+def test_an_import_says_which_of_its_recording_it_left_out(tmp_path: Path) -> None:
+    head = {"tune_params_keys": ["x"], "tune_params": {"x": [1, 2]}}
+    entries = {"1": {"x": 1, "time": 1.0}, "2": {"x": 2, "compile_time": 3.0}}
+    (tmp_path / "some.json").write_text(json.dumps({**head, "cache": entries}))
+    said = autotune(tmp_path, "import", "some.json").stdout
+    assert "1 recorded configuration" in said and "1 more entry without a time" in said
+    assert "Left out, since they have no time: 1." in (tmp_path / "some.yaml").read_text().replace(
+        "\n# ", " "
+    )
+    document = json.loads(autotune(tmp_path, "import", "some.json", "--force", "--json").stdout)
+    assert document["configurations"] == document["untimed"] == 1
 
 
 def test_an_option_of_the_strategy_that_is_misspelt_is_found(tmp_path: Path) -> None:

@@ -54,6 +54,14 @@ def test_a_reader_that_has_seen_enough_is_no_failure(arguments: list[str], folde
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["show", "--store", "study.db"]])
+def test_an_output_that_is_closed_is_a_failure(arguments: list[str], folder: Path) -> None:
+    """What should have been shown was gone, and the exit code said that all was well."""
+    called = shlex.join([sys.executable, "-m", "autotune", *arguments])
+    done = subprocess.run(["sh", "-c", f"{called} >&-"], cwd=folder, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "autotune: the output: Bad file descriptor\n")
+
+
 def test_search_answers_with_the_defended_winner(result: dict[str, Any]) -> None:
     assert result["study"] == "small" and result["defended"] is True
     assert result["configuration"]["layout"] == "row"

@@ -158,6 +158,19 @@ def test_what_is_misspelt_is_said(
     assert says in run(process, kernel_child.error_of, tmp_path, **settings)
 
 
+@pytest.mark.parametrize(
+    ("placed", "named", "knob"),
+    [((16,), {}, "BLOCK"), ((), {"BLOCK": 16}, "BLOCK"), ((), {"num_warps": 4}, "num_warps")],
+)
+def test_a_call_that_gives_what_is_tuned_is_told_so(
+    process: ProcessPoolExecutor, tmp_path: Path, placed: tuple[int, ...], named: dict[str, int], knob: str
+) -> None:
+    """It ended in a TypeError, of the function's argument that has two values."""
+    found = run(process, kernel_child.errors_of_calls, tmp_path, *placed, **named)
+    assert len(found) == 3
+    assert all(f"this call of the kernel add gives {knob}, which is tuned" in one for one in found)
+
+
 @pytest.mark.parametrize("stride", [1, 3])
 @pytest.mark.parametrize(("in_place", "answered"), [(False, False), (True, False), (False, True)])
 def test_wrong_configurations_are_found(

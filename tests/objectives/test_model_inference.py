@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -167,6 +169,23 @@ def test_what_a_killed_one_has_half_compiled_is_compiled_anew(inference: Any) ->
     (folder / "half").write_text("")
     again = objective.prepare({**DEFAULT})
     assert again.folder == folder and not (folder / "half").exists() and again.compile_seconds > 0
+
+
+def test_of_several_that_prepare_the_same_one_compiles_it(inference: Any) -> None:
+    """A finalist may be what a baseline is: each had removed what the other was compiling."""
+    from inference_engines import DEFAULT
+
+    together = Barrier(4)
+
+    def prepare(objective: Any) -> Any:
+        together.wait()
+        return objective.prepare({**DEFAULT})
+
+    for batch in range(15, 20):
+        objective = inference(batch=batch)
+        with ThreadPoolExecutor(4) as threads:
+            first, *others = threads.map(prepare, [objective] * 4)
+        assert others == [first] * 3
 
 
 def test_what_was_compiled_once_took_as_long_as_it_took_then(inference: Any) -> None:

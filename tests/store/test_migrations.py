@@ -20,7 +20,7 @@ from alembic.script import ScriptDirectory
 from autotune.errors import InputError, StoreError
 from autotune.status import Status
 from autotune.store.databases.address import read_address
-from autotune.store.databases.connect import make_engine, writer
+from autotune.store.databases.connect import altering, make_engine
 from autotune.store.databases.migrate import MIGRATIONS, upgrade, version_of
 from autotune.store.schema import VERSION, VERSION_TABLE, metadata
 from autotune.store.store import Store
@@ -65,7 +65,7 @@ def test_a_new_database_is_what_the_migrations_make_to_the_letter(tmp_path: Path
     copy = shutil.copytree(MIGRATIONS, tmp_path / "migrations")  # which are not the ones it may do without
     address = read_address(tmp_path / "migrated.db")
     engine = make_engine(address, readonly=False)
-    with writer(engine).begin() as connection:
+    with altering(engine) as connection:
         upgrade(connection, address, migrations=copy)
     engine.dispose()
     Store.open(tmp_path / "new.db").close()
@@ -118,6 +118,47 @@ def test_a_stored_database_of_the_first_version_opens(tmp_path: Path) -> None:
     assert version_in(file) == VERSION
 
 
+def test_an_old_database_keeps_every_row_and_what_it_refers_to(tmp_path: Path) -> None:
+    file = restore(STORED, tmp_path / "old.db")
+    before = rows_of(file)
+    Store.open(file).close()
+    after = rows_of(file)
+    assert {name: after[name] for name in before if name != VERSION_TABLE} == {
+        name: rows for name, rows in before.items() if name != VERSION_TABLE
+    }
+    with Store.open(file) as store:
+        first = store.study("gemm")
+        store.delete([first.id])
+        assert store.integrity() == [] and store.studies() == []
+        assert bench(store).study.id > first.id
+
+
+def rows_of(file: Path) -> dict[str, list[tuple[object, ...]]]:
+    connection = sqlite3.connect(file)
+    named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    rows = {name: sorted(connection.execute(f"SELECT * FROM {name}"), key=repr) for (name,) in named}
+    connection.close()
+    return rows
+
+
+def test_a_study_that_is_gone_from_an_old_database_keeps_its_number(tmp_path: Path) -> None:
+    file = restore(STORED, tmp_path / "old.db")
+    connection = sqlite3.connect(file)
+    with connection:
+        learned = '{"seed":0,"sources":[{"study":7,"trials":9},{"study":null,"trials":8}]}'
+        connection.execute("UPDATE sessions SET settings = ?", (learned,))
+    connection.close()
+    with Store.open(file) as store:
+        assert bench(store).study.id == 8
+
+
+def test_what_has_rows_that_refer_to_it_is_upgraded_with_foreign_keys_enforced_again(tmp_path: Path) -> None:
+    with Store.open(restore(STORED, tmp_path / "old.db")) as store, store._database.write() as connection:
+        assert connection.scalar(sa.text("PRAGMA foreign_keys")) == 1
+        with pytest.raises(sa.exc.IntegrityError):
+            connection.execute(sa.text("DELETE FROM studies"))
+
+
 def version_in(file: Path) -> str | None:
     engine = make_engine(read_address(file), readonly=True)
     with engine.connect() as connection:
@@ -156,7 +197,7 @@ def test_an_older_database_is_brought_up_to_date(url: str, tmp_path: Path) -> No
         study = bench(store).study
     address = read_address(url)
     engine = make_engine(address, readonly=False)
-    with writer(engine).begin() as connection:
+    with altering(engine) as connection:
         upgrade(connection, address, migrations=later_migrations(tmp_path, "pass"))
     with engine.connect() as connection:
         assert version_of(connection) == f"{int(VERSION) + 1:04}"
@@ -173,7 +214,7 @@ def test_a_migration_that_fails_changes_nothing(url: str, tmp_path: Path) -> Non
     address = read_address(url)
     engine = make_engine(address, readonly=False)
     migrations = later_migrations(tmp_path, "op.execute('INSERT INTO nowhere VALUES (1)')")
-    with pytest.raises(sa.exc.DBAPIError), writer(engine).begin() as connection:
+    with pytest.raises(sa.exc.DBAPIError), altering(engine) as connection:
         upgrade(connection, address, migrations=migrations)
     engine.dispose()
     with Store.open(url) as store, store._database._engine.connect() as connection:

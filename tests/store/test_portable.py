@@ -153,15 +153,24 @@ def test_a_study_goes_with_all_that_is_of_it(store: Store, made: Bench) -> None:
 
 
 def test_no_later_study_is_taken_for_a_source_that_is_gone(store: Store, made: Bench) -> None:
-    """SQLite gives the number of the newest study to the next one, once that is gone."""
     learner, other = bench(store, "other"), bench(store, "third")
     taught = [{"study": made.study.id, "trials": 9}, {"study": other.study.id, "trials": 8, "apart": 0.5}]
     session = store.open_session(learner.study.id, {"seed": 1, "sources": taught}, "e", 1, "host")
     store.delete([other.study.id])
-    bench(store, "fourth")
+    assert bench(store, "fourth").study.id != other.study.id
     [settings] = [s.settings for s in store.sessions(learner.study.id) if s.id == session]
-    left = [{"study": made.study.id, "trials": 9}, {"study": None, "trials": 8, "apart": 0.5}]
-    assert settings == {"seed": 1, "sources": left}
+    assert settings == {"seed": 1, "sources": taught}
+
+
+def test_the_numbers_of_what_is_gone_are_not_given_again(store: Store, made: Bench) -> None:
+    """Notes, recipes and archives name a study, a search or a trial by them."""
+    gone = bench(store, "gone")
+    trial = gone.trial(1)
+    store.delete([gone.study.id])
+    next_one = bench(store, "next")
+    assert next_one.study.id > gone.study.id
+    assert next_one.session > gone.session
+    assert next_one.trial(1).id > trial.id
 
 
 def test_a_session_goes_with_its_trials(store: Store, made: Bench) -> None:

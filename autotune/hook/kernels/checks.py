@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,22 @@ def check_knobs(knobs: Sequence[str], key: Sequence[str], names: Sequence[str], 
         )
         for knob in knobs
         if knob not in known
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def check_not_given(knobs: Iterable[str], given: Collection[str], kernel: str) -> None:
+    """Raise :class:`InputError` for a call that says itself what is to be tuned."""
+    problems = [
+        Problem(
+            f"this call of the kernel {kernel} gives {knob}, which is tuned",
+            None,
+            f"a call without {knob}: the launch adds it",
+            f"or a space without the knob {knob}, where it is not to be tuned",
+        )
+        for knob in knobs
+        if knob in given
     ]
     if problems:
         raise InputError(problems)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.errors import AutotuneError
 from autotune.hook.agreement import agree, common_store, once
-from autotune.hook.kernels.checks import check_knobs
+from autotune.hook.kernels.checks import check_knobs, check_not_given
 from autotune.hook.kernels.device import (
     INTERPRETER,
     device_index,
@@ -121,6 +121,8 @@ class TunedKernel:
     def _case(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Case, str]:
         arguments = {**self.settings.defaults, **dict(zip(self.arg_names, args, strict=False)), **kwargs}
         case = Case.of(self.settings.key, arguments)
+        given = {*self.arg_names[: len(args)], *kwargs}
+        check_not_given([knob.name for knob in self._space.space(case).knobs], given, self.settings.name)
         tensor = next((value for value in arguments.values() if is_tensor(value)), None)
         return case, INTERPRETER if self._interpreted else device_name(tensor)
 

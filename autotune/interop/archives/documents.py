@@ -89,6 +89,7 @@ VERDICT = parts(
     processes=whole,
     strongest=text,
     waited=real,
+    stalled=real,
     drift=real,
     outcomes=object_of(list_of(text)),
     across=list_of(parts(hash=text, configuration=any_object, found_by=list_of(whole))),

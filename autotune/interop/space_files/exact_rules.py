@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 
+from autotune.errors import InputError, Problem
 from autotune.space.configuration import Value
 from autotune.space.knobs.values import key
 
@@ -27,7 +28,10 @@ Box = tuple[frozenset[int], ...]
 
 
 def exact_rules(knobs: Mapping[str, Sequence[Value]], rows: Collection[Row]) -> list[str]:
-    """Rules that only ``rows`` satisfy of all combinations of the knobs' values; none where all are there."""
+    """Rules that only ``rows`` satisfy of all combinations of the knobs' values; none where all are there.
+
+    Raises :class:`InputError` where two values have to be told apart that are equal in rules: 1 and true.
+    """
     places = [{key(value): place for place, value in enumerate(values)} for values in knobs.values()]
     cells = {tuple(known[key(value)] for known, value in zip(places, row, strict=True)) for row in rows}
     writer = _Writer(tuple(knobs), tuple(map(tuple, knobs.values())))
@@ -69,7 +73,7 @@ class _Writer:
             return []
         if len(cases) > 1:
             cases = [f"({case})" if " and " in case else case for case in cases]
-        others = [f"{self.names[axis]} != {literal(self.values[axis][place])}" for axis, place in fixed]
+        others = self.elsewhere(fixed)
         rule = " or ".join([*others, *cases])
         taken = {axis for axis, _ in fixed}
         free = [axis for axis in range(len(self.names)) if axis not in taken and len(self.values[axis]) > 1]
@@ -84,8 +88,7 @@ class _Writer:
         occurring = sorted({cell[axis] for cell in cells})
         found = []
         if len(occurring) < len(self.values[axis]):
-            others = [f"{self.names[a]} != {literal(self.values[a][place])}" for a, place in fixed]
-            found.append(" or ".join([*others, self.one_of(axis, occurring)]))
+            found.append(" or ".join([*self.elsewhere(fixed), self.one_of(axis, occurring)]))
         for place in occurring:
             own = [cell for cell in cells if cell[axis] == place]
             found += self.rules(own, (*fixed, (axis, place)))
@@ -101,7 +104,23 @@ class _Writer:
         ]
         return " and ".join(parts)
 
+    def elsewhere(self, fixed: tuple[tuple[int, int], ...]) -> list[str]:
+        """What holds outside of what is fixed."""
+        for axis, place in fixed:
+            self.require_told_apart(axis, [place])
+        return [f"{self.names[axis]} != {literal(self.values[axis][place])}" for axis, place in fixed]
+
+    def require_told_apart(self, axis: int, places: Sequence[int]) -> None:
+        """A flag and a number may be two values of a knob, and equal in rules, as in Python."""
+        values = self.values[axis]
+        others = [value for place, value in enumerate(values) if place not in places]
+        if both := [values[place] for place in places if values[place] in others]:
+            pair = f"{int(both[0])} and {literal(bool(both[0]))}"  # type: ignore[arg-type]
+            message = f"{self.names[axis]} has the values {pair}, which rules cannot tell apart"
+            raise InputError(Problem(message, expected="one of the two in all configurations"))
+
     def one_of(self, axis: int, places: Sequence[int]) -> str:
+        self.require_told_apart(axis, places)
         values = [literal(self.values[axis][place]) for place in places]
         name = self.names[axis]
         return f"{name} == {values[0]}" if len(values) == 1 else f"{name} in [{', '.join(values)}]"

@@ -76,6 +76,7 @@ def _comment(recording: Recording) -> list[str]:
     failed = sum(entry.status.failed for entry in recording.entries)
     text = f"{what}: {len(recording.entries):,} recorded configurations, {failed:,} of them failed."
     text += f" The recording is damaged: {recording.damage}." if recording.damage else ""
+    text += f" Left out, since they have no time: {recording.untimed:,}." if recording.untimed else ""
     text += " Nothing is measured: readings and durations are those of the recording."
     return comment_lines(text)
 

@@ -42,6 +42,9 @@ LISTS: Mapping[str, str] = {
 }
 """What the lists of the file look like."""
 
+CONDITIONS = ("conditions", "constraints", "restrictions")
+"""What the list of conditions is called here and there, in small letters."""
+
 
 def convert(file: Path) -> Converted:
     """The space that the T1 file describes. Raises :class:`InputError` with everything that is wrong."""
@@ -89,6 +92,7 @@ class _Reader:
             self.problems.append(Problem("there are no TuningParameters", Location(str(self.file))))
         self.raise_all()
         constraints: list[str] = []
+        self.raise_for_conditions_elsewhere(space)
         conditions = self.listed(space, "Conditions")
         for index, condition in enumerate(conditions):
             before = sum("Expression" in one for one in conditions[:index])
@@ -104,6 +108,15 @@ class _Reader:
     def raise_all(self) -> None:
         if self.problems:
             raise InputError(self.problems)
+
+    def raise_for_conditions_elsewhere(self, space: Mapping[str, Any]) -> None:
+        """Older files have them under another key, often an empty one: none may be lost."""
+        for name, value in space.items():
+            if name.lower() in CONDITIONS and name != "Conditions" and value:
+                expected = LISTS["Conditions"]
+                raise InputError(
+                    Problem(f"{name} is no key of T1: it has Conditions", self.place(name, 0), expected)
+                )
 
     def mapping(self, whole: Any, name: str) -> Mapping[str, Any]:
         found = whole.get(name) if isinstance(whole, dict) else None

@@ -46,11 +46,11 @@ def listed(node: ast.expr, knobs: Mapping[str, Sequence[Value]]) -> Node | str:
                 rows.append(row)
             if not few:
                 return TOO_MANY
+        if not rows:
+            return Literal(False)
+        rules = exact_rules(own, rows)
     except InputError:
         return ""
-    if not rows:
-        return Literal(False)
-    rules = exact_rules(own, rows)
     if sum(map(len, rules)) > LONGEST:
         return TOO_MANY
     return parse(" and ".join(f"({rule})" for rule in rules)) if rules else Literal(True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from typing import Any
 
 from autotune.errors import InputError
+from autotune.interop.space_files.python_decorators import LATER, hands_functions, keeps_results
 from autotune.interop.space_files.python_operators import (
     BINARY,
     COMPARE,
@@ -25,6 +26,9 @@ MOST_BITS = 1_000
 MOST_ITEMS = 100_000
 MOST_REPEATS = 20
 
+LOGGING = ("debug", "info", "warning", "warn", "error")
+"""Functions of loggers, which change nothing."""
+
 
 class Frame:
     """Evaluates in one scope; names that are not in it are the source's."""
@@ -37,6 +41,8 @@ class Frame:
         """Carry out one statement of a function, or of the module."""
         self.source.step(statement)
         match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute()) if name in self.source.calls:
+                pass  # another name for a function that is known by it
             case ast.Assign(targets=targets, value=value):
                 found = self.value(value)
                 for target in targets:
@@ -49,13 +55,17 @@ class Frame:
                 self.loop(statement)
             case ast.If(test=test, body=body, orelse=orelse):
                 self.run_all(body if self.value(test) else orelse)
-            case ast.FunctionDef(name=name, decorator_list=around) if all(map(_keeps_results, around)):
+            case ast.FunctionDef(name=name, decorator_list=around) if all(map(keeps_results, around)):
                 self.scope[name] = self.defined(statement)
+            case ast.FunctionDef(name=name) if self.only_wrapped(statement):
+                self.scope[name] = self.source.not_understood(statement)
             case ast.Import(names=names) if all(one.name in MODULES for one in names):
                 pass
             case ast.ImportFrom(module=whole) if whole in MODULES:
                 pass
             case ast.Assert() | ast.Pass() | ast.AnnAssign() | ast.Expr(ast.Call(ast.Name("print"))):
+                pass
+            case ast.Expr(ast.Call(ast.Attribute(attr=name))) if name in LOGGING:
                 pass
             case ast.Expr(value=value):
                 self.value(value)
@@ -104,6 +114,25 @@ class Frame:
             except InputError as error:  # a call may do without it
                 defaults[name] = error
         return Closure(function, self.scope, defaults)
+
+    def only_wrapped(self, function: ast.FunctionDef) -> bool:
+        """Whether imported decorators stand around it, so that it alone is unknown from then on.
+
+        What the arguments of these change is carried out.
+        """
+        for decorator in function.decorator_list:
+            called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            names = ast.unparse(called).split(".")
+            if names[0] in self.scope or not self.source.foreign(names[0]):
+                return False
+            if not isinstance(decorator, ast.Call):
+                continue
+            if names[-1] not in LATER and hands_functions(decorator, lambda name: bool(self.closure(name))):
+                return False  # they may be called at once
+            for given in (*decorator.args, *(keyword.value for keyword in decorator.keywords)):
+                if any(isinstance(part, ast.Call) for part in ast.walk(given)):
+                    self.spread([given])
+        return True
 
     def augmented(self, statement: ast.stmt, left: Any, op: ast.operator, right: Any) -> Any:
         """``left += right``: a list, dictionary or set stays the same one, also under its other names."""
@@ -179,7 +208,10 @@ class Frame:
         raise self.source.not_understood(node)
 
     def name(self, node: ast.Name) -> Any:
-        return self.scope[node.id] if node.id in self.scope else self.source.named(node)
+        found = self.scope[node.id] if node.id in self.scope else self.source.named(node)
+        if isinstance(found, InputError):
+            raise found
+        return found
 
     def attribute(self, node: ast.AST, whole: Any, name: str) -> Any:
         known = getattr(type(whole), "PUBLIC", ())
@@ -262,10 +294,7 @@ class Frame:
         called = node.func
         name = self.own_name(getattr(called, "id", "")) or getattr(called, "attr", "")
         arguments = self.spread(node.args)
-        by_name: dict[str, Any] = {}
-        for keyword in node.keywords:
-            value = self.value(keyword.value)
-            by_name |= {keyword.arg: value} if keyword.arg else self.guarded(node, dict, value)
+        by_name = self.named_arguments(node, self.source.unread if name in self.source.calls else ())
         if name in self.source.calls:
             return self.source.calls[name](node, arguments, by_name)
         if isinstance(called, ast.Name) and (function := self.closure(called.id)):
@@ -279,11 +308,26 @@ class Frame:
             return self.method(node, self.value(called.value), name, arguments, by_name)
         hidden = isinstance(called, ast.Name) and (called.id in self.scope or self.source.hides(called.id))
         if name not in FUNCTIONS or foreign or hidden:
-            raise self.source.not_understood(node, f"what {ast.unparse(called)}() does is not known here")
+            since = "" if foreign else self.source.since(name)
+            why = f"what {ast.unparse(called)}() does is not known here{since}"
+            raise self.source.not_understood(node, why)
         if by_name.get("repeat", 1) not in range(MOST_REPEATS):
             raise self.source.not_understood(node, "it is too large")
         found = self.guarded(node, FUNCTIONS[name], *arguments, **by_name)
         return self.guarded(node, self.collect, node, found) if isinstance(found, Iterator) else found
+
+    def named_arguments(self, node: ast.Call, unread: Collection[str]) -> Scope:
+        """Those given by name; of the ``unread`` what is not understood is an error among the values."""
+        by_name: Scope = {}
+        for keyword in node.keywords:
+            try:
+                value = self.value(keyword.value)
+            except InputError as error:
+                if keyword.arg not in unread:
+                    raise
+                value = error
+            by_name |= {keyword.arg: value} if keyword.arg else self.guarded(node, dict, value)
+        return by_name
 
     def own_name(self, name: str) -> str:
         """``itertools.chain`` for ``it.chain``, where ``it`` is the name that it is imported under."""
@@ -351,9 +395,3 @@ class Frame:
 
 def _iterable(value: Any) -> bool:
     return hasattr(value, "__iter__")
-
-
-def _keeps_results(decorator: ast.expr) -> bool:
-    """Whether a function returns what it would return without the decorator."""
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return ast.unparse(called).rpartition(".")[2] in ("cache", "lru_cache", "staticmethod")

@@ -84,7 +84,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "round": round,
     "sqrt": math.sqrt,
     "cdiv": lambda one, other: -(-one // other),
-    "next_power_of_2": lambda number: 1 << max(number - 1, 0).bit_length(),
+    "next_power_of_2": lambda number: 1 << (number - 1).bit_length() if number > 0 else 0,  # as Triton's
 }
 MODULES = ("itertools", "itertools.chain", "chain", "builtins", "math", "triton")
 """Where these functions are."""

@@ -23,9 +23,8 @@ HARMLESS = METHOD_NAMES | {"print", "pprint", "debug", "info", "warning", "warn"
 """Functions that change nothing of what they are given: those that are carried out, and those that say it."""
 
 
-def slice_of(body: Sequence[ast.stmt], nodes: Sequence[ast.AST]) -> list[ast.stmt]:
-    """Those statements of ``body``, in their order, that ``nodes`` depend on."""
-    changes = Changes(body)
+def slice_of(body: Sequence[ast.stmt], nodes: Sequence[ast.AST], changes: Changes) -> list[ast.stmt]:
+    """Those statements of ``body``, in their order, that ``nodes`` depend on; ``changes`` are theirs."""
     changing: dict[str, list[int]] = defaultdict(list)
     for index, statement in enumerate(body):
         for name in changes.of(statement) | changes.handed(statement):
@@ -68,7 +67,7 @@ class Changes:
     def of(self, statement: ast.stmt) -> Names:
         run: Sequence[ast.AST] = [statement]
         decorators: Sequence[ast.AST] = []
-        assigned = set(_assigned(statement))
+        assigned = set(assigned_by(statement))
         if isinstance(statement, Definition):  # what is in its functions runs when they are called
             run, decorators, assigned = (
                 _run_by_defining(statement),
@@ -127,7 +126,7 @@ class Changes:
         parts = [*ast.walk(called)]
         own = {name for part in parts if isinstance(part, Called) for name in local_names(part, part)}
         declared = {name for part in parts if isinstance(part, ast.Global) for name in part.names}
-        assigned = itertools.chain.from_iterable(map(_assigned, ast.iter_child_nodes(called)))
+        assigned = itertools.chain.from_iterable(map(assigned_by, ast.iter_child_nodes(called)))
         changed = {*assigned, *_altered(called), *_handed(called)}
         changed = changed.union(*map(self._given, (part for part in parts if isinstance(part, ast.Call))))
         return (self._reached(changed) - own) | declared
@@ -192,13 +191,14 @@ def local_names(statement: ast.AST, node: ast.AST) -> Names:
             case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 continue
             case ast.Name() | ast.alias():
-                found |= {*_assigned(part)}
+                found |= {*assigned_by(part)}
         waiting += ast.iter_child_nodes(part)
     return frozenset(found)
 
 
-def _assigned(statement: ast.AST) -> Iterator[str]:
-    for node in ast.walk(statement):
+def assigned_by(statement: ast.AST) -> Iterator[str]:
+    """Names that a statement gives values, or takes these from."""
+    for node in _outside_of_comprehensions(statement):
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 yield name
@@ -206,6 +206,17 @@ def _assigned(statement: ast.AST) -> Iterator[str]:
                 yield other or name
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
+
+
+def _outside_of_comprehensions(statement: ast.AST) -> Iterator[ast.AST]:
+    """All parts but the targets of comprehensions, whose names are theirs alone."""
+    waiting = [statement]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for part in ast.iter_child_nodes(node):
+            if not isinstance(node, ast.comprehension) or part is not node.target:
+                waiting.append(part)
 
 
 def _altered(statement: ast.AST) -> Iterator[str]:
@@ -249,7 +260,7 @@ def _holding(statement: ast.AST) -> Iterator[tuple[str, str]]:
             case ast.Call(func=ast.Attribute(value=whole), args=given):
                 pairs = [(whole, value) for value in given]
             case ast.ClassDef(name=name, body=body):  # its parts, as K.sizes
-                inner = itertools.chain.from_iterable(map(_assigned, body))
+                inner = itertools.chain.from_iterable(map(assigned_by, body))
                 pairs = [(ast.Name(name), ast.Name(one)) for one in inner]
             case ast.arguments():
                 pairs = [(ast.Name(one), value) for one, value in _defaults(node)]
@@ -272,9 +283,12 @@ def _parts(node: ast.AST) -> Iterator[str]:
     """The names of what a value may be, or be made of; not of what unknown functions are given."""
     if isinstance(node, ast.Name):
         yield node.id
-    elif not isinstance(node, ast.Call) or getattr(node.func, "id", "") in FUNCTIONS:
+    elif not isinstance(node, ast.Call):
         for child in ast.iter_child_nodes(node):
             yield from _parts(child)
+    elif getattr(node.func, "id", "") in FUNCTIONS:  # it may give what it is given, but not itself
+        for given in (*node.args, *node.keywords):
+            yield from _parts(given)
 
 
 def _roots(target: ast.AST) -> Iterator[str]:

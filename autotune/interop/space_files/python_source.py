@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -35,6 +35,8 @@ class Source(Protocol):
     """What calls of further functions come to, by their last name."""
     known: Mapping[str, Known]
     """What names stand for that only running the source tells."""
+    unread: Collection[str]
+    """Arguments of those further functions whose values do not matter, but only if they are there."""
     imported: Mapping[str, str]
     """Known modules and functions, by the names that they are imported as: ``{"it": "itertools"}``."""
 
@@ -46,6 +48,12 @@ class Source(Protocol):
 
     def hides(self, name: str) -> bool:
         """Whether a name of the module stands for something unknown, and not for Python's own function."""
+
+    def since(self, name: str) -> str:
+        """Why a name of the module is not understood, as the end of a sentence; may be empty."""
+
+    def foreign(self, name: str) -> bool:
+        """Whether a name of the module is imported, so that nothing of the source runs where it is called."""
 
     def apply(self, closure: Closure, node: ast.AST, given: list[Any], by_name: Scope | None = None) -> Any:
         """What a function returns for these arguments; ``node`` is where it is called."""

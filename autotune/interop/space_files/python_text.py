@@ -9,7 +9,7 @@ file, line and column. Work and sizes are bounded, since the source is somebody 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, overload
@@ -17,7 +17,8 @@ from typing import Any, Literal, overload
 from autotune.errors import InputError, Location, Problem, shorten
 from autotune.interop.space_files.python_frame import Frame
 from autotune.interop.space_files.python_operators import KNOWN_BY_NAME, MODULES
-from autotune.interop.space_files.python_slice import Changes, local_names, slice_of
+from autotune.interop.space_files.python_place import met_before
+from autotune.interop.space_files.python_slice import Changes, slice_of
 from autotune.interop.space_files.python_source import Call, Closure, Jump, Known, Return, Scope
 
 MOST_STEPS = 500_000
@@ -43,8 +44,8 @@ class Module:
     """A Python source as text.
 
     ``calls`` says what calls of further functions come to, by their last name; ``known`` what imported
-    names stand for that only running the source tells, such as ``os.environ``. ``otherwise`` is what to do
-    about a source that is not understood.
+    names stand for that only running the source tells, such as ``os.environ``; ``unread`` which arguments of
+    those further functions need not be understood. ``otherwise`` is what to do about a source that is not.
     """
 
     def __init__(
@@ -53,15 +54,17 @@ class Module:
         file: str,
         calls: Mapping[str, Call],
         known: Mapping[str, Known] = MappingProxyType({}),
+        unread: Collection[str] = (),
         otherwise: str = "",
     ) -> None:
         self.tree = tree
         self.file = file
         self.calls = calls
         self.known = known
+        self.unread = unread
         self.otherwise = otherwise
         self.imported: Mapping[str, str] = dict(_imported(tree))
-        self._changes = Changes(tree.body)
+        self._changes = Changes(())
         self._values: Scope = {}
         self._failed: dict[str, InputError | None] = {}
         """Names that a statement gave a value that is not understood, and why; None for an import."""
@@ -80,37 +83,20 @@ class Module:
     def value(self, node: ast.expr, before: ast.AST | None = None) -> Any:
         """What ``node`` comes to where ``before`` stands in the source; at its end without."""
         self._values, self._failed, self._steps = {}, {}, 0
-        self._local = frozenset()
-        statements, around = self._met_before(before)
-        for statement in slice_of(statements, [node]):
+        met = met_before(before, self.tree)
+        statements = [*met.module, *met.own]
+        self._changes = Changes(statements)
+        for statement in slice_of(statements, [node], self._changes):
+            self._local = met.unknown if statement in met.own else frozenset()
             self._run(statement)
         self._steps = 0  # so that what took too many is named, and not what asks for it
-        self._local = frozenset() if around is None else local_names(around, before or around)
+        self._local = met.unknown
         return Frame(self, {}).value(node)
 
     def value_in(self, node: ast.expr, scope: Scope) -> Any:
         """What ``node`` comes to where the names of ``scope`` have these values."""
         self._steps = 0
         return Frame(self, scope).value(node)
-
-    def _met_before(self, node: ast.AST | None) -> tuple[list[ast.stmt], ast.stmt | None]:
-        """The statements that have run when ``node`` is met, and the one around it whose own have not.
-
-        Of a function all have, since it runs whenever. What stands in a branch is met where that is taken,
-        whatever its condition asks.
-        """
-        run: list[ast.stmt] = []
-        body = self.tree.body
-        while node is not None and (on_the_way := _first_with(node, body)) is not None:
-            if isinstance(on_the_way, ast.FunctionDef) and _first_with(node, on_the_way.body):
-                return self.tree.body, on_the_way
-            run += body[: body.index(on_the_way)]
-            inner = next((branch for branch in _branches(on_the_way) if _first_with(node, branch)), None)
-            if inner is None:
-                within = any(part is node for block in _blocks(on_the_way) for part in ast.walk(block))
-                return run, on_the_way if within else None
-            body = inner
-        return self.tree.body, None
 
     def _run(self, statement: ast.stmt) -> None:
         """Carry out a statement of the module; what it changes is not known where it is not understood."""
@@ -125,7 +111,11 @@ class Module:
             self._forget(changed | lists, error)
         except Jump:  # a return that stands in no function
             self._forget(changed, self.not_understood(statement))
+        unknown = {name: why for name, why in self._values.items() if isinstance(why, InputError)}
         self._failed = {name: why for name, why in self._failed.items() if name not in self._values}
+        self._failed |= unknown
+        for name in unknown:
+            del self._values[name]
 
     def _is_constant(self, name: str) -> bool:
         """Whether nobody who is given a value can change it."""
@@ -168,6 +158,18 @@ class Module:
         if name in self._local:
             return True
         return name in self._failed and not (self._failed[name] is None and name in self.imported)
+
+    def since(self, name: str) -> str:
+        """Why a name is not understood, as the end of a sentence; empty where it is imported or not there."""
+        error = self._failed.get(name)
+        if error is None:
+            return ""
+        problem = error.problems[0]
+        return f", since on line {problem.where.line} {problem.message}" if problem.where else ""
+
+    def foreign(self, name: str) -> bool:
+        """Whether a name is imported, so that nothing of the source runs where it is called."""
+        return name not in self._local and name in self._failed and self._failed[name] is None
 
     def apply(self, closure: Closure, node: ast.AST, given: list[Any], by_name: Scope | None = None) -> Any:
         """What a function of the module returns for these arguments; ``node`` is where it is called."""
@@ -229,27 +231,6 @@ def _parts(value: object) -> Iterator[int]:
             waiting += one.values()
         elif isinstance(one, (list, tuple)):
             waiting += one
-
-
-def _first_with(node: ast.AST, statements: Iterable[ast.stmt]) -> ast.stmt | None:
-    """The one of ``statements`` that ``node`` is, or stands in."""
-    return next((one for one in statements if any(part is node for part in ast.walk(one))), None)
-
-
-def _branches(statement: ast.stmt) -> Sequence[list[ast.stmt]]:
-    """Lists of statements in this one that run at most once, from their first on."""
-    match statement:
-        case ast.If():
-            return statement.body, statement.orelse
-        case ast.Try() | ast.With():
-            return (statement.body,)
-    return ()
-
-
-def _blocks(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The statements in this one, and what handles its exceptions."""
-    for block in ("body", "orelse", "finalbody", "handlers"):
-        yield from getattr(statement, block, ())
 
 
 def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:

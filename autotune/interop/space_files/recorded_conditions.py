@@ -83,7 +83,10 @@ def _exact(name: str, parents: Sequence[Knob], rows: Sequence[Row]) -> Rule | No
     cases = _projected(kept, inside)
     if len(cases) > MOST_CASES:
         return None
-    rules = exact_rules({knob.name: knob.cells[0].values for knob in kept}, cases)
+    try:
+        rules = exact_rules({knob.name: knob.cells[0].values for knob in kept}, cases)
+    except InputError:  # two values that no rule tells apart
+        return None
     text = rules[0] if len(rules) == 1 else " and ".join(f"({rule})" for rule in rules)
     return Rule.parse(text) if len(text) <= MOST_CHARACTERS else None
 

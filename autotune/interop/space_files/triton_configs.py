@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest
+from autotune.interop.space_files.assumed_device import BUILD, DEVICE, PACKAGES, Package
 from autotune.interop.space_files.python_slice import local_names
 from autotune.interop.space_files.python_source import Call, Closure, Known
 from autotune.interop.space_files.python_text import Module, parsed
@@ -29,17 +29,13 @@ from autotune.interop.space_files.triton_space import (
 )
 from autotune.space.reading.space_file import load_text
 
-DEVICE: Mapping[str, object] = {
-    "is_cuda": True,
-    "is_nvidia": True,
-    **dict.fromkeys(("is_hip", "is_rocm", "is_amd", "is_xpu", "is_intel", "is_npu"), False),
-    "get_device_capability": (9, 0),
-}
-"""Functions by which sources tell devices apart, as they answer on a GPU of NVIDIA's Hopper generation.
-Flags that a source imports are called so as well, in small letters or in capitals."""
-
 LEFT_OUT = ("prune_configs_by", "reset_to_zero", "restore_value", "pre_hook", "post_hook")
 """What ``triton.autotune`` takes after ``configs`` and ``key``, in its order, and has no place in a space."""
+
+UNREAD = ("pre_hook", "ir_override")
+"""What ``triton.Config`` takes and has no place in a space."""
+
+UNSEEN = "a kernel that a function of the source decorates is found by convert --run, which imports it"
 
 RUN = "convert --run imports the source and takes the configurations that it makes"
 
@@ -81,18 +77,23 @@ class _Reader:
             for flag, answer in DEVICE.items()
             for name in (flag, flag.upper())
         }
-        known: dict[str, Known] = {"os.environ": self._variables, **flags}
-        self.module = Module(tree, str(file), calls, known, RUN)
+        flags |= {name: partial(self._assumed, name, answer) for name, answer in BUILD.items()}
+        packages = {name: partial(Package, name) for name in PACKAGES}
+        known: dict[str, Known] = {"os.environ": self._variables, **packages, **flags}
+        self.module = Module(tree, str(file), calls, known, UNREAD, RUN)
 
     def convert(self, kernel: str, named: str, output: Path | None) -> Converted:
         kernels = autotuned(self.module.tree)
-        found = chosen(kernel, {one.name: one for one in kernels}, self.file)
+        found = chosen(kernel, {one.name: one for one in kernels}, self.file, UNSEEN)
         lines = [one.call.lineno for one in kernels if one.name == found.name]
         if len(lines) > 1:
             message = f"{found.name} is decorated on the lines {', '.join(map(str, lines))}"
             raise InputError(Problem(message, self.place(found.call), "one kernel of that name", RUN))
         arguments = {word.arg: word.value for word in found.call.keywords if word.arg}
-        arguments |= dict(zip(("configs", "key", *LEFT_OUT), found.call.args, strict=False))
+        if found.by:
+            self.notes.append(f"@{found.by} on line {found.call.lineno} was taken to be triton.autotune.")
+        else:
+            arguments |= dict(zip(("configs", "key", *LEFT_OUT), found.call.args, strict=False))
         unseen = [word.value for word in found.call.keywords if word.arg is None]
         unseen += [one for one in found.call.args if isinstance(one, ast.Starred)]
         if unseen and not {"configs", "key"} <= arguments.keys():
@@ -139,6 +140,8 @@ class _Reader:
 
     def keys(self, node: ast.expr, kernel: Autotuned) -> tuple[str, ...]:
         value = self.module.value(node, kernel.call)
+        if isinstance(value, (str, set)):  # Triton goes through whatever it is given
+            value = list(value) if isinstance(value, str) else sorted(value, key=str)
         if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
             raise self.module.not_understood(node, "key is a list of names")
         names, notes = names_in(value, kernel.parameters)
@@ -151,7 +154,7 @@ class _Reader:
     # -- calls that mean something here
 
     def _config(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> Config:
-        names = ("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", "pre_hook")
+        names = ("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", *UNREAD)
         arguments = {**dict(zip(names, given, strict=False)), **by_name}
         unknown = [name for name in arguments if name not in names]
         if unknown or len(given) > len(names) or not isinstance(arguments.get("kwargs"), dict):
@@ -163,7 +166,7 @@ class _Reader:
         if strange := [name for name in kwargs if not isinstance(name, str)]:
             raise self.module.not_understood(node, f"{strange[0]!r} in the dictionary")
         options = {name: arguments.get(name, default) for name, default in OPTIONS.items()}
-        left_out = ("pre_hook",) if arguments.get("pre_hook") is not None else ()
+        left_out = tuple(name for name in UNREAD if arguments.get(name) is not None)
         return Config(kwargs, options, self.place(node), left_out)
 
     def _filter(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -15,19 +16,29 @@ class Autotuned:
     call: ast.Call
     parameters: frozenset[str] | None = None
     """Their names; ``None`` where the function is not written here."""
+    by: str = ""
+    """The decorator, where it has another name but takes ``configs`` and ``key`` as well."""
 
 
 def autotuned(tree: ast.Module) -> list[Autotuned]:
-    """The kernels under ``@triton.autotune(...)``, or in ``triton.autotune(...)(kernel)``."""
+    """The kernels under ``@triton.autotune(...)``, or in ``triton.autotune(...)(kernel)``.
+
+    A kernel of the latter has the name that the result is assigned to.
+    """
     found = []
     names = names_of(tree, "autotune")
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             parameters = _parameters(node)
-            calls = [call for call in node.decorator_list if _is_autotune(call, names)]
-            found += [Autotuned(node.name, call, parameters) for call in calls]
+            for decorator in node.decorator_list:
+                for call in (decorator, *_values_of(decorator, assigned)):
+                    if _is_autotune(call, names):
+                        found.append(Autotuned(node.name, call, parameters))
+                    elif isinstance(call, ast.Call) and _is_alike(call):
+                        found.append(Autotuned(node.name, call, parameters, ast.unparse(call.func)))
         elif isinstance(node, ast.Call) and _is_autotune(node.func, names) and node.args:
-            found.append(Autotuned(ast.unparse(node.args[0]), node.func))
+            found.append(Autotuned(_target_of(node, assigned) or ast.unparse(node.args[0]), node.func))
     return found
 
 
@@ -47,6 +58,37 @@ def changes_of_configs(tree: ast.Module, kernel: str) -> list[int]:
 def _parameters(function: ast.FunctionDef) -> frozenset[str]:
     given = function.args
     return frozenset(one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs))
+
+
+def _values_of(node: ast.expr, assigned: Sequence[ast.Assign]) -> list[ast.expr]:
+    """What is assigned to a name."""
+    found = []
+    for one in assigned:
+        match one, node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value), ast.Name(id=same) if name == same:
+                found.append(value)
+    return found
+
+
+def _target_of(call: ast.Call, assigned: Sequence[ast.Assign]) -> str:
+    """The name that the result of a call is assigned to, or that of functions around it."""
+    for one in assigned:
+        match one:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if call in _wrapped(value):
+                return name
+    return ""
+
+
+def _wrapped(value: ast.expr) -> Iterator[ast.expr]:
+    """``f(g(kernel))``, ``g(kernel)`` and ``kernel``."""
+    yield value
+    while isinstance(value, ast.Call) and value.args:
+        value = value.args[0]
+        yield value
+
+
+def _is_alike(call: ast.Call) -> bool:
+    return {"configs", "key"} <= {keyword.arg for keyword in call.keywords}
 
 
 def _is_autotune(node: ast.AST, names: set[str]) -> TypeGuard[ast.Call]:

@@ -30,6 +30,8 @@ from autotune.interop.space_files.triton_space import (
 )
 from autotune.space.reading.space_file import load_text
 
+UNSEEN = "kernels in functions, and under conditions that do not hold here, are found without --run"
+
 
 @dataclass(frozen=True)
 class _Foreign:
@@ -49,7 +51,7 @@ def convert(file: Path, kernel: str = "", configs: str = "", output: Path | None
     """
     load_text(file)  # that it can be read at all
     document = _imported(file, configs)
-    found = chosen(kernel, {one["name"]: one for one in document["kernels"]}, file)
+    found = chosen(kernel, {one["name"]: one for one in document["kernels"]}, file, UNSEEN)
     if configs and "named" not in document:
         raise InputError(Problem(f"it has no {configs!r}", Location(str(file)), "a list or a function of it"))
     where = Location(str(file), found["line"])

@@ -27,8 +27,11 @@ OPTIONS: Mapping[str, Value | None] = {"num_warps": 4, "num_stages": 3, "num_cta
 ALWAYS = ("num_warps", "num_stages")
 """Options that are knobs even where no configuration says them: they matter to every kernel."""
 
-KERNEL_TUNER = "tune_kernel("
-"""How a script calls Kernel Tuner, which is no kernel of Triton."""
+KERNEL_TUNER = "kernel_tuner"
+"""What a script for Kernel Tuner imports, in which there is no kernel of Triton."""
+
+TUNED = "autotune("
+"""What a source has that speaks of tuning kernels of Triton, however it calls that."""
 
 WORKLOAD = 1024
 """Stands for a size that only a call of the kernel tells."""
@@ -80,12 +83,18 @@ class Listed:
     notes: Sequence[str]
 
 
-def chosen(kernel: str, found: Mapping[str, _Kernel], file: Path) -> _Kernel:
-    """The kernel that is meant: the only one that was ``found`` in ``file``, or the one called ``kernel``."""
+def chosen(kernel: str, found: Mapping[str, _Kernel], file: Path, unseen: str) -> _Kernel:
+    """The kernel that is meant: the only one that was ``found`` in ``file``, or the one called ``kernel``.
+
+    ``unseen`` says how else kernels may be found, where the file speaks of tuning and none was.
+    """
     where = Location(str(file))
     if not found:
         hint = "it converts the configs of @triton.autotune(...), or a T1 file (.json)"
-        if KERNEL_TUNER in file.read_text(errors="replace"):
+        text = file.read_text(errors="replace")
+        if TUNED in text:
+            hint = unseen
+        if KERNEL_TUNER in text:
             hint = (
                 "of a script for Kernel Tuner it converts the T1 file; what it has measured comes in by "
                 "autotune import CACHE.json, where tune_kernel(..., cache='CACHE.json') has written that"

@@ -24,6 +24,10 @@ _SIZE = rf"(?P<magnitude>{'|'.join(sorted(_MAGNITUDES, key=len, reverse=True))})
 _PRINTED = rf"(?P<time>{'|'.join(TIMES)})|{_SIZE}(?:ps)?"
 _BEHIND = re.compile(rf"(?:{_PRINTED})(?![^\W_])")
 _WITH_UNIT = re.compile(rf"(?P<digits>[-+.0-9eE]+)(?:\s*(?P<time>{'|'.join(TIMES)})|{_SIZE}(?:/s|ps)?)")
+_AMOUNT = r"(?P<magnitude>[kKMGT]i?)?(?P<counted>B|bits?|b(?=ps)|ops)(?P<rate>/s(?:ec)?|ps)?"
+_OF_AMOUNT = re.compile(_AMOUNT)
+_APART = re.compile(rf"[^\S\r\n](?:(?P<time>[mnuµμ]?s)|{_AMOUNT})(?![\w=:/])")
+"""What stands behind a space, as in ``950.1 ms``. ``avg 5 min 3 max 9`` has no unit, nor has ``5 s=3``."""
 _OF_METRIC = re.compile(rf"{_SIZE}(?:/|ps$|$|I?OPS|FLOP|ops|Hz)")
 
 _PLAIN = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
@@ -31,11 +35,16 @@ _EXPONENT = re.compile(r"[eE][-+]?[0-9]+")
 _MANTISSA = re.compile(r"(?<![\w.,])(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?$")
 _THOUSANDS = re.compile(r"(?:,[0-9]{3})+(?![0-9,])(?:\.[0-9]+)?")
 _BEFORE_THOUSANDS = re.compile(r"(?<![\w.,])[0-9]{1,3}(?:,[0-9]{3})*,$")
-"""Parts of ``1.2e-05`` and ``1,234,567`` that the group of a pattern may have left out, after it and before
-it."""
+_TIME = re.compile(r"[^\S\r\n]?(?:[mnuµμ]?s|m?secs?|seconds?)\b(?![=:])")
+_FRACTION = re.compile(rf",[0-9]+(?={_TIME.pattern})")
+_BEFORE_FRACTION = re.compile(r"(?<![\w.,])[0-9]+(?:\.[0-9]{3})*,$")
+"""Parts of ``1.2e-05``, ``1,234,567`` and ``3,5 ms`` that a group may leave out, after it and before it."""
 _LONGEST = 64
 
-_WITH_COMMAS = re.compile(r"[-+]?[0-9]+(,[0-9]+)+(\.[0-9]*)?")
+_OF_POINTS = re.compile(r"[-+]?[0-9]{1,3}(?:\.[0-9]{3})+")
+"""Thousands where a comma begins the fraction, as in ``1.234,5 ms``."""
+_IN_THOUSANDS = re.compile(r"[-+]?[1-9][0-9]{,2}(,[0-9]{3})+(\.[0-9]*)?")
+_WITH_COMMAS = re.compile(r"[-+]?[0-9]+(\.[0-9]{3})*(,[0-9]+)+(\.[0-9]*)?")
 
 
 def without_colours(text: str) -> str:
@@ -48,8 +57,9 @@ def by_patterns(
 ) -> Mapping[str, object]:
     """The last match of each pattern in stdout, or else in stderr.
 
-    Where a unit of time or a magnitude such as ``k`` or ``MiB`` is part of it, or follows the digits
-    directly, the number is converted to the unit of the metric.
+    Where a unit of time or a magnitude such as ``k`` or ``MiB`` is part of it or follows the digits directly,
+    or a unit of the same kind as the metric's follows a space, the number is converted to the unit of the
+    metric.
     """
     units = {metric.name: metric.unit for metric in metrics}
     texts = [without_colours(text).replace("\r\n", "\n") for text in (stdout, stderr)]
@@ -67,7 +77,8 @@ def _in_unit(match: re.Match[str], unit: str) -> str:
     whole = _WITH_UNIT.fullmatch(written)
     if whole and whole["digits"] == written:
         whole = None
-    printed = whole or (_BEHIND.match(match.string, end) if written else None)
+    behind = _apart(match.string, end, unit) or _BEHIND.match(match.string, end)
+    printed = whole or (behind if written else None)
     if printed is None:
         return written
     if printed["time"]:
@@ -85,6 +96,20 @@ def _in_unit(match: re.Match[str], unit: str) -> str:
         return written
 
 
+def _apart(text: str, end: int, unit: str) -> re.Match[str] | None:
+    """The unit behind a space, where it is of the kind of the metric's: what follows may be another word."""
+    found, wanted = _APART.match(text, end), _OF_AMOUNT.fullmatch(unit)
+    if found is None or found["time"]:
+        return found
+    alike = wanted is not None and _kind(found) == _kind(wanted)
+    return found if alike else None
+
+
+def _kind(amount: re.Match[str]) -> tuple[str, bool]:
+    """What is counted, and whether it is per second."""
+    return amount["counted"][0], bool(amount["rate"])
+
+
 def _whole_number(match: re.Match[str]) -> tuple[str, int]:
     """The number in the group, completed by what the group left out of it (except a sign); and where it ends.
 
@@ -92,18 +117,31 @@ def _whole_number(match: re.Match[str]) -> tuple[str, int]:
     matched separates two numbers.
     """
     text, written, (begin, end) = match.string, match[1] or "", match.span(1)
-    if not _PLAIN.fullmatch(written):
+    if not (_PLAIN.fullmatch(written) or _OF_POINTS.fullmatch(written)):
         return written, end
     behind = _EXPONENT.match(text, end)
-    if not behind and match.end() == end and re.fullmatch(r"[-+]?[0-9]{1,3}", written):
-        behind = _THOUSANDS.match(text, end)
+    if not behind and match.end() == end:
+        if re.fullmatch(r"[-+]?[0-9]{1,3}", written):
+            behind = _THOUSANDS.match(text, end)
+        if not behind and (written.lstrip("-+").isdigit() or _OF_POINTS.fullmatch(written)):
+            behind = _FRACTION.match(text, end)
     before = None
     if match.start() == begin and written[0].isdigit():
-        is_of_thousands = re.match(r"[0-9]{3}(?![0-9])", written)
-        head = _BEFORE_THOUSANDS if is_of_thousands and text[begin - 1 : begin] == "," else _MANTISSA
-        before = head.search(text, max(begin - _LONGEST, 0), begin)
+        before = _before(written, text, begin, end)
     whole = f"{before[0] if before else ''}{written}{behind[0] if behind else ''}"
     return whole, behind.end() if behind else end
+
+
+def _before(written: str, text: str, begin: int, end: int) -> re.Match[str] | None:
+    """What a pattern that begins with its group has left out before it."""
+    if text[begin - 1 : begin] != ",":
+        return _MANTISSA.search(text, max(begin - _LONGEST, 0), begin)
+    found = None
+    if re.match(r"[0-9]{3}(?![0-9])", written):
+        found = _BEFORE_THOUSANDS.search(text, max(begin - _LONGEST, 0), begin)
+    if not found and written.isdigit() and _TIME.match(text, end):
+        found = _BEFORE_FRACTION.search(text, max(begin - _LONGEST, 0), begin)
+    return found
 
 
 def _size(unit: re.Match[str] | None) -> float:
@@ -115,6 +153,7 @@ def how_to_read(text: str) -> str:
     """What to do about a number in a form that cannot be read, as the end of a message; else empty."""
     if (whole := _WITH_UNIT.fullmatch(text)) and whole["time"]:
         return ": give the metric a unit of time, as unit: ms"
-    if _WITH_COMMAS.fullmatch(text):  # a thousand to some, a fraction to others
-        return ": print it without commas (| tr -d ,); a comma between two numbers has to be in the pattern"
-    return ""
+    if not _WITH_COMMAS.fullmatch(text):
+        return ""
+    how = "without commas (| tr -d ,)" if _IN_THOUSANDS.fullmatch(text) else "with a point (LC_ALL=C)"
+    return f": print it {how}; a comma between two numbers has to be in the pattern"

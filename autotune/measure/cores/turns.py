@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from autotune.errors import InputError, Problem
 from autotune.measure.cores.pinning import Cores, allowed_here, choose_cores, siblings_here
 
 VARIABLE = "AUTOTUNE_LOCKS"
@@ -45,8 +46,21 @@ def locks_folder() -> Path:
     no locks.
     """
     if given := os.environ.get(VARIABLE, "").strip():
-        return Path(given)
+        return _made(Path(given))
     return shared_folder(_USUAL) or Path(tempfile.gettempdir())
+
+
+def _made(folder: Path) -> Path:
+    """The folder that the user has named, there. Without one all locks would be open, and nobody told."""
+    try:
+        folder.mkdir(parents=True)
+        folder.chmod(0o1777)  # as /tmp: other users are to lock there too, whatever the umask says
+    except OSError as error:
+        if not folder.is_dir():
+            said = f"{VARIABLE} names {str(folder)!r}, which is no folder and cannot be made one"
+            expected = "a folder that all searches on this machine have in common"
+            raise InputError(Problem(f"{said}: {error.strerror}", expected=expected)) from error
+    return folder
 
 
 def shared_folder(places: Sequence[Path]) -> Path | None:

@@ -12,15 +12,17 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from autotune.errors import Problem, nearest
+import numpy as np
+
+from autotune.errors import Problem
 from autotune.measure.clocks import perf_counter
 from autotune.measure.kernels.array_objective import ArrayObjective
 from autotune.measure.kernels.c_identity import compilation_key
 from autotune.measure.kernels.compile_cache import CompileCache, Compiled, write_whole
 from autotune.measure.kernels.elf import code_fingerprint
 from autotune.measure.kernels.guarded import Array
-from autotune.measure.macros import definitions
-from autotune.measure.objective import Code, Infeasible
+from autotune.measure.macros import definitions, macro_problems
+from autotune.measure.objective import Code, Infeasible, WrongAnswer
 from autotune.provenance.compiler import NoCompilerError, c_compiler
 from autotune.space.configuration import Configuration
 
@@ -102,8 +104,9 @@ class CompiledC(ArrayObjective):
     """Base class of kernels in C whose knobs are macros and an optimisation level.
 
     The function takes pointers to the inputs, then to the outputs, in the order of :meth:`make_inputs` and
-    :meth:`outputs`, then :meth:`arguments`. What varies with the workload is an argument and not a macro, so
-    that one library serves every shape that a check tries.
+    :meth:`outputs`, then :meth:`arguments`. It is not given strides: of an input that is transposed or a
+    slice it sees the memory as it lies, as a kernel for another order may want it. What varies with the
+    workload is an argument and not a macro, so that one library serves every shape that a check tries.
     """
 
     checks_ahead = True
@@ -122,16 +125,7 @@ class CompiledC(ArrayObjective):
     of them."""
 
     def knob_problems(self, knobs: Collection[str]) -> list[Problem]:
-        name = type(self).__name__
-        return [
-            Problem(
-                f"{name}.macros has the knob {knob!r}, but no knob of the space has that name",
-                expected=f"the name of a knob: {', '.join(sorted(knobs))}",
-                hint=nearest(knob, knobs) or f"leave {self.macros[knob]} to a #define in {self.source.name}",
-            )
-            for knob in self.macros
-            if knob not in knobs
-        ]
+        return macro_problems(type(self).__name__, self.macros, knobs, self.source.name)
 
     def flags(self, configuration: Configuration) -> tuple[str, ...]:
         """The flags for gcc: ``-O`` with the value of the knob ``optimize`` (else 3), and the macros."""
@@ -161,6 +155,19 @@ class CompiledC(ArrayObjective):
 
     def load(self, prepared: Library) -> Kernel:
         return c_function(prepared, self.function, self.signature)
+
+    def _check(self, loaded: Kernel, rng: np.random.Generator) -> float:
+        try:
+            return super()._check(loaded, rng)
+        except WrongAnswer as wrong:
+            inputs = self.make_inputs(np.random.default_rng(0))
+            names = [repr(name) for name, array in inputs.items() if not array.flags.c_contiguous]
+            if not names:
+                raise
+            raise WrongAnswer(
+                f"{wrong}; it knows of {' and '.join(names)} only where the memory begins, and that is not in"
+                " C order: if it should be, make_inputs can give np.ascontiguousarray of it"
+            ) from wrong
 
     def call(self, loaded: Kernel, inputs: Mapping[str, Array], outputs: dict[str, Array]) -> None:
         loaded(*inputs.values(), *outputs.values(), *self.arguments())

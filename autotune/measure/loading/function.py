@@ -10,7 +10,7 @@ import numpy as np
 
 from autotune.errors import Problem, nearest
 from autotune.measure.objective import Context, MeasureFunction, Objective
-from autotune.space.configuration import Configuration
+from autotune.space.configuration import Configuration, Value
 
 WHOLE = ("configuration", "config")
 """A function whose only parameter has one of these names is given the whole configuration."""
@@ -31,8 +31,9 @@ class FunctionObjective(Objective):
 
     A parameter called ``workload`` is given the workload, one called ``report`` the
     :class:`~autotune.measure.reports.Reporter` of the trial, and one with the name of a fact of the workload
-    that fact. As in rules, a knob hides a fact of the same name. Knobs that are inactive in a configuration
-    are not passed, so the parameters of conditional knobs need defaults.
+    that fact. As in rules, a knob hides a fact of the same name. A mapping is passed as a new dictionary for
+    each call, since libraries ask for one. Knobs that are inactive in a configuration are not passed, so the
+    parameters of conditional knobs need defaults.
     """
 
     def __init__(self, context: Context, function: MeasureFunction, knobs: Collection[str] = ()) -> None:
@@ -105,10 +106,10 @@ class FunctionObjective(Objective):
                 name: configuration for name in self._parameters if name not in self._given
             }
         else:
-            arguments = dict(configuration)
-        arguments = {**self._facts, **arguments}
+            arguments = {name: _given(value) for name, value in configuration.items()}
+        arguments = {**{name: _given(fact) for name, fact in self._facts.items()}, **arguments}
         if self._parameters and WORKLOAD in self._parameters:
-            arguments.setdefault(WORKLOAD, self.context.workload)
+            arguments.setdefault(WORKLOAD, _given(self.context.workload))
         if self._parameters and REPORT in self._parameters:
             arguments.setdefault(REPORT, self.report)
         if missing := [name for name in self._required if name not in arguments]:
@@ -116,6 +117,14 @@ class FunctionObjective(Objective):
             hint = f"give the parameter of a knob with a 'when' a default, {missing[0]}=None say"
             raise TypeError(f"{self._name}() needs {names}, which this configuration does not have: {hint}")
         return arguments
+
+
+def _given(value: Value | Mapping[str, Any]) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _given(item) for name, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_given(item) for item in value)
+    return value
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:

@@ -29,13 +29,14 @@ def require_target(spec: PythonObjective) -> None:
     )
 
 
-def written_function(spec: PythonObjective) -> ast.FunctionDef | None:
-    """The function that is certainly meant: defined once, at the top level of the file, undecorated."""
+def written(spec: PythonObjective) -> ast.FunctionDef | ast.ClassDef | None:
+    """The function or class that is certainly meant: defined once, at the top of the file, undecorated."""
     name = split_target(spec)[1]
     tree = _parsed(target_file(spec))
     if _may_bind_more(tree) or list(_bound(tree)).count(name) != 1:
         return None
-    found = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+    kinds = ast.FunctionDef | ast.ClassDef
+    found = (node for node in tree.body if isinstance(node, kinds) and node.name == name)
     return next((node for node in found if not node.decorator_list), None)
 
 

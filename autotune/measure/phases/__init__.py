@@ -1,1 +1,1 @@
-"""One configuration through its phases: prepared, loaded, checked, warmed up, read; or how it ended."""
+"""The phases of one configuration (prepare, load, check, warm up, read), and how it ends if one fails."""

@@ -1,4 +1,4 @@
-"""What is gathered of one configuration while it goes through its phases."""
+"""What is gathered about one configuration while it goes through its phases."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NoNotes:
 
 @dataclass
 class Trial:
-    """What is gathered while one configuration goes through its phases."""
+    """What is gathered about one configuration while it goes through its phases."""
 
     notes: Notes
     own_process: bool
@@ -76,15 +76,15 @@ class Trial:
         self.notes.reading(reading)
 
     def take_checked(self, checked: Iterable[Reading]) -> None:
-        """Keep what a check has read, here or in the worker that prepared."""
+        """Keep the metrics that a check returned, here or in the worker that prepared."""
         for reading in checked:
             self.add(reading)
             self.checked[reading.metric] = Estimate.of_one(reading.value)
 
     def keep(self, sample: Sample, at: float, discarded: str = "") -> bool:
-        """Keep a reading of each metric; whether it counts.
+        """Keep a reading of each metric, and return whether it counts.
 
-        ``discarded``: why it does not in any case; else it is as the objective says.
+        ``discarded``: why it does not count, whatever the objective says; empty: the objective decides.
         """
         if sample.discarded and not discarded:
             self.discarded[sample.discarded] = self.discarded.get(sample.discarded, 0) + 1
@@ -96,24 +96,27 @@ class Trial:
         return not why
 
     def set_aside(self, first: int, why: str, until: int | None = None) -> None:
-        """Discard the readings from the ``first`` on (and before ``until``), which were kept as they came."""
+        """Discard readings that were kept before: those from ``first`` on, and before ``until`` if given."""
         aside = slice(first, until)
         self.readings[aside] = [replace(r, discarded=r.discarded or why) for r in self.readings[aside]]
 
     @property
     def spoilt(self) -> str:
-        """How many readings were discarded, and as what; empty where none was."""
+        """How many readings the objective discarded, and why, in words; empty if none."""
         count = sum(self.discarded.values())
         which = "1 reading was" if count == 1 else f"{count} readings were"
         return f"{which} discarded as {' and '.join(self.discarded)}" if count else ""
 
     @property
     def stays_spoilt(self) -> str:
-        """Why there is no use in reading on; empty where there is."""
+        """Why reading on is useless, since too many readings were discarded; empty if it is not."""
         return self.spoilt if sum(self.discarded.values()) >= MOST_DISCARDED else ""
 
     def must_go_on(self, late: bool = False) -> None:
-        """A device that lets nothing count is no fault of the configuration, which is tried again later."""
+        """End the trial as ``lost`` if no reading of it will ever count.
+
+        The device is at fault for that, and not the configuration, which is tried again later.
+        """
         if spoilt := self.stays_spoilt:
             raise Failed(Status.LOST, f"nothing of it counts: {spoilt}")
         if late and (spoilt := self.spoilt):
@@ -127,7 +130,7 @@ class Trial:
         return {name: estimate(self.values(name), confidence) for name in names}
 
     def typed(self, run: Callable[[], Outcome]) -> Outcome:
-        """What ``run`` gives, or how the trial ends where a phase of it has failed."""
+        """What ``run`` returns, or how the trial ends if a phase of it has failed."""
         try:
             return run()
         except Failed as failure:

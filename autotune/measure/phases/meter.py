@@ -1,4 +1,4 @@
-"""One call of an objective's ``measure``: what it returned, in plain numbers, and what went on meanwhile."""
+"""One call of an objective's ``measure``: what it returned, as plain numbers, and what happened meanwhile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Meter:
     """
 
     def __init__(self, objective: Objective, goals: Sequence[str], clock: Clock, curve: Curve | None) -> None:
-        """``goals``: the metrics that are judged; a bare number is of the first."""
+        """``goals``: the metrics to optimise; a bare number that ``measure`` returns is the first of them."""
         self.clock = clock
         self._objective = objective
         self._goals = goals
@@ -41,13 +41,13 @@ class Meter:
             return self.follow(loaded, rng, Reporter(self._curve, folder=folder))
 
     def is_late(self, deadline: float) -> bool:
-        """Whether another reading, as long as the last one and half as long again, would not end in time."""
+        """Whether another reading, if it took 1.5 times as long as the last, would end after the deadline."""
         return monotonic() + 1.5 * self.clock.last_seconds > deadline
 
     def follow(self, loaded: Any, rng: np.random.Generator, reporter: Reporter) -> Sample:
         """The values at the end of one run, or where it was stopped (``reporter.ended``).
 
-        What it does not return is as in its last report.
+        Metrics that it does not return are taken from its last report.
         """
         returned: object = None
         self._objective.report = reporter
@@ -85,7 +85,7 @@ class Meter:
 
     @contextmanager
     def _empty_folder(self) -> Iterator[Path]:
-        """For the checkpoints of one run that is to go on from none; removed when it is over."""
+        """A place for the checkpoints of one run, which must not find any; removed when the run is over."""
         folder = self._objective.context.cache / FOLDER / f"{os.getpid()}-{id(self)}"
         try:
             yield folder

@@ -1,7 +1,7 @@
-"""What shows that a failure is a mistake in the code that was run, or something missing on the machine.
+"""Whether a failure is due to a mistake in the code that was run, or to something missing on the machine.
 
-A hidden limit of a configuration shows itself as any other exception, exit code or signal. Exceptions are
-told apart by their type. That of a program in Python stands only in the traceback that it leaves.
+Any other exception, exit code or signal may be due to a hidden limit of the configuration. Exceptions are
+told apart by their type. That of a program in Python is only known from the traceback that it prints.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from autotune.measure.program import Finished
 from autotune.space.configuration import Configuration
 
 _KINDS = (NameError, ImportError, SyntaxError, KeyError, FileNotFoundError, PermissionError)
-"""A name, module, key or file that is not there, or is misspelt. Beside these, what is called or combined
-in a way that it cannot be: a TypeError."""
+"""A name, module, key or file that does not exist, or is misspelt. (A TypeError is a mistake as well, with
+exceptions: see :func:`_is_mistake`.)"""
 
 _OF_NONE = "NoneType"
-"""How Python calls the type of ``None`` in its messages."""
+"""What Python calls the type of ``None`` in its messages."""
 
 _NAMES = ("TypeError", "UnboundLocalError", "ModuleNotFoundError", "IndentationError", "TabError")
 _OF_A_MODULE = r"AttributeError: (?:partially initialized )?module '"
-"""Of another object it may follow from a limit that it has no such attribute."""
+"""With any other object, that it lacks an attribute may follow from a limit."""
 
 _LAST_LINE = re.compile(rf"(?:{'|'.join((*(kind.__name__ for kind in _KINDS), *_NAMES))}): |{_OF_A_MODULE}")
 _PLACE = re.compile(r'  File "(.+)", line \d+')
@@ -40,7 +40,7 @@ class MissingMetricError(TypeError):
 
 
 def mistake_in(error: BaseException) -> str:
-    """What was raised and where, in words that are the same wherever it is the same mistake; else empty."""
+    """What was raised and where, in the same words whenever it is the same mistake; empty if it is none."""
     if not _is_mistake(error):
         return ""
     said = traceback.format_exception_only(error)[-1].strip()
@@ -53,11 +53,11 @@ def mistake_in(error: BaseException) -> str:
 def _is_mistake(error: BaseException) -> bool:
     if isinstance(error, MissingMetricError):
         return True
-    if type(error).__module__ != "builtins":  # one that somebody has made for a purpose
+    if type(error).__module__ != "builtins":  # somebody has defined it on purpose
         return False
     if isinstance(error, AttributeError):  # that ``None`` has no such attribute may follow from a limit
         return isinstance(error.obj, (ModuleType, Objective, Configuration))
-    if isinstance(error, TypeError):  # so may one about ``None``, or that a result is not of our liking
+    if isinstance(error, TypeError):  # so may one about ``None``, and one that we raise for a result
         return _OF_NONE not in text_of(error) and not _raised_by_us(error)
     return isinstance(error, _KINDS)
 
@@ -68,7 +68,7 @@ def _raised_by_us(error: BaseException) -> bool:
 
 
 def mistake_of_program(ended: Finished, command: Sequence[str]) -> str:
-    """The same of a program that has ended."""
+    """As :func:`mistake_in`, for a program that has ended."""
     lines = ended.stderr.rstrip().splitlines()
     if ended.exit_code in _SHELL_EXITS:
         return f"{command[0]}: {ended.how}: {lines[-1].strip()}" if lines else f"{command[0]}: {ended.how}"
@@ -84,6 +84,6 @@ def _is_of_none(line: str) -> bool:
 
 
 def missing_metric(found: Mapping[str, object], message: str) -> str:
-    """``message`` where there are numbers, but under other names: a text may be how a limit is told."""
+    """``message`` if numbers were found, but under other names; else empty: a text may tell of a limit."""
     numbers = [value for value in found.values() if isinstance(value, (int, float))]
     return message if numbers else ""

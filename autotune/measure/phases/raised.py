@@ -1,4 +1,4 @@
-"""What an objective has raised, as the way its trial ends."""
+"""From what an objective has raised to how its trial ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OURS = (
     "autotune.measure.phases.meter",
     "autotune.measure.phases.runner",
 )
-"""The modules between an objective and who catches what it raises: no part of its traceback."""
+"""The modules between an objective and the place where its exceptions are caught, left out of tracebacks."""
 
 
 class Failed(Exception):  # noqa: N818
@@ -49,7 +49,7 @@ class Failed(Exception):  # noqa: N818
 
 
 def failed(error: BaseException) -> Failed:
-    """How a trial ends in which an objective raised ``error``."""
+    """How a trial ends if its objective raises ``error``."""
     if isinstance(error, Signal):
         message = describe(error, with_type=False)
         metrics = _numbers(error.metrics) if isinstance(error, WrongAnswer) else {}
@@ -65,7 +65,7 @@ def failed(error: BaseException) -> Failed:
 
 
 def _whole(number: object) -> int | None:
-    """As an integer that any store can hold; an objective may have put anything in its place."""
+    """``number`` as an integer that any store can hold; an objective may have passed anything for it."""
     try:
         whole = operator.index(number)  # type: ignore[arg-type]
     except TypeError:
@@ -74,10 +74,10 @@ def _whole(number: object) -> int | None:
 
 
 def _numbers(metrics: Mapping[str, object]) -> dict[str, float]:
-    """Those that are numbers. The answer is wrong, whatever the others are."""
+    """Those of the metrics that are numbers. Others are ignored: the answer is wrong in any case."""
     numbers: dict[str, float] = {}
     for name, value in metrics.items():
-        with suppress(Exception):  # whatever an object of the objective's raises when it is asked
+        with suppress(Exception):  # an object of the objective may raise anything when it is converted
             numbers |= named_values({name: value}, "")
     return numbers
 
@@ -91,7 +91,7 @@ def describe(error: BaseException, with_type: bool = True) -> str:
 
 
 def _left_out(error: BaseException) -> str:
-    """All of a message of which a trial keeps a part: a compiler may have much to say."""
+    """The whole message, if a trial keeps only a part of it: a compiler may have much to say."""
     text = text_of(error)
     return "" if kept(text) == text else text
 
@@ -106,7 +106,10 @@ def _trace(error: BaseException) -> str:
 
 
 def both_ends(text: str) -> str:
-    """Both ends of a text without bounds: a traceback begins with the place, and a compiler ends with why."""
+    """A text, shortened in the middle if it is long.
+
+    A traceback begins with the place, and the output of a compiler ends with the reason.
+    """
     if len(text) <= MOST_TEXT:
         return text
     end = MOST_TEXT // 2

@@ -22,29 +22,31 @@ from autotune.measure.rules.worth import SHORT_SECONDS, Worth
 from autotune.space.spec import MeasureSettings, MetricSpec, Share
 
 UNSETTLED = "unsettled"
-"""Why a reading does not count before which the device had not run for long enough to stay as it was."""
+"""The reason given with a reading that does not count because the device had not run long enough to be
+steady."""
 
 FIRST_LOOK = 9
-"""Readings of a first look at most: as many as it takes to reject what is worse by less than a half."""
+"""The most readings of a first look: as many as it takes to reject what is worse by less than a half."""
 
 OFF_TOGETHER = 2.0
-"""Standard deviations that what a configuration's readings have in common may take it too far. That of the
-incumbent is in its interval."""
+"""All readings of a configuration together may be off by so many of the standard deviations that they share.
+(That of the incumbent is part of its interval.)"""
 
 COMMON = 2.0
-"""How many times a standard deviation in common the half-width of an interval of 95 % is to be at most."""
+"""There is no use in a narrower interval than this half-width, in standard deviations that all readings
+share."""
 
 OVERLONG = 3.0
-"""A first run that takes so many times as long as the best so far is ended. With 2 or 5 in its place
-simulated searches end as well, as far as five seeds tell (benchmark ``slow_programs``)."""
+"""A first run that takes so many times as long as the best so far is ended. Simulated searches end equally
+well with 2 or 5, as far as five seeds tell (benchmark ``slow_programs``)."""
 
 _KNOWN = frozenset({Verdict.PRECISE, Verdict.STEADY, Verdict.SETTLED})
-"""Verdicts on a configuration that is as well known as it can be before it has settled."""
+"""Verdicts that a configuration is known as well as it can be before the device is steady."""
 
 
 @dataclass
 class UnderTest:
-    """A configuration that is read, and what it is held against."""
+    """A configuration that is being read, and what it is compared with."""
 
     goal: str
     trial: Trial
@@ -54,19 +56,19 @@ class UnderTest:
     incumbent: Estimate | None
     deadline: float
     paid: float
-    """Seconds that it has cost before."""
+    """How many seconds it has cost before its first reading."""
     averaged: bool = False
-    """Whether a reading of it was a mean of many."""
+    """Whether one of its readings was already an average of many."""
 
     def __post_init__(self) -> None:
         self.began = monotonic()
         if self.values:  # a warm-up that counts
             self.began -= self.meter.clock.last_seconds
-        # What the check has read is another matter.
+        # What the check has read is not among the readings to repeat.
         checked, readings = self.trial.checked, self.trial.readings
         own = (i for i, r in enumerate(readings) if r.metric not in checked and not r.discarded)
         self.first = next(own, len(readings))
-        """The place of the first reading that counts: a warm-up that does, or the one that is next."""
+        """The place of the first reading that counts: a warm-up that does, or else the next one."""
 
     @property
     def values(self) -> list[float]:
@@ -75,9 +77,9 @@ class UnderTest:
 
 
 class Repetition:
-    """Reads what was loaded of one ``objective``, until the rule of the ``settings`` says stop.
+    """Reads what one ``objective`` has loaded, until the rule of the ``settings`` says stop.
 
-    Of the search's time a trial gets the ``share`` that :class:`~autotune.measure.rules.worth.Worth` allows.
+    A trial gets the ``share`` of the search's time that :class:`~autotune.measure.rules.worth.Worth` allows.
     """
 
     def __init__(
@@ -87,7 +89,7 @@ class Repetition:
         self._metrics = metrics
         self._goal = next(metric for metric in metrics if metric.goal)
         self._settings = settings
-        # Who wants each configuration read to the end wants no slow one read less.
+        # A user who wants every configuration read to the end does not want slow ones to be read less.
         fewest = settings.min_readings if settings.reject else settings.fewest
         self._worth = Worth(share, fewest)
         self._steadiness = Steadiness()
@@ -101,11 +103,11 @@ class Repetition:
 
     @property
     def noiseless(self) -> bool:
-        """Whether a single reading says all, by what was read so far; not where the user asked for more."""
+        """Whether one reading is enough, by what was read so far; never if the user asked for more."""
         return self._steadiness.noiseless and self._settings.min_readings is None
 
     def is_slow(self, seconds: float, paid: float) -> bool:
-        """Whether a reading of so many ``seconds`` is, as a rule, all that a configuration is worth."""
+        """Whether one reading of so many ``seconds`` is, as a rule, all that a configuration is worth."""
         return bool(self._worth.enough(1, seconds, seconds, paid, beaten=True))
 
     def rehearse(self) -> None:
@@ -113,10 +115,13 @@ class Repetition:
         self._rule.decide((1.0, 1.1))
 
     def read(self, tested: UnderTest) -> Decision:
-        """Keep readings in its trial, none that would not end by its deadline; why they were enough."""
+        """Add readings to its trial until they are enough, and return why they are.
+
+        No reading is begun that would not end by the deadline.
+        """
         decision: Decision | None = None
         if self._objective.unsettled:
-            # Where its readings count, they may be enough now that it has settled.
+            # If its readings still count after it has settled, they may be enough.
             decision = self._first_look(tested) or self._known_enough(tested, tested.incumbent)
         elif tested.values:  # of a warm-up
             decision = self._known_enough(tested, tested.incumbent)
@@ -128,7 +133,7 @@ class Repetition:
         return decision
 
     def _take_one(self, tested: UnderTest, incumbent: Estimate | None) -> Decision | None:
-        """Take and keep a reading; why it was the last."""
+        """Take a reading and keep it; returns why it was the last one, or ``None``."""
         trial, before = tested.trial, len(tested.trial.readings)
         self._objective.worth_seconds = self._worth_seconds(tested, incumbent)
         try:
@@ -138,16 +143,17 @@ class Repetition:
         trial.keep(sample, tested.meter.clock.at)
         if self._objective.averaged and not tested.averaged:
             tested.averaged = True
-            # Those of before it came to where readings are averaged.
+            # Readings from before the objective began to average are single ones, and no longer count.
             trial.set_aside(tested.first, UNSETTLED, before)
         return (
             _overlong(sample.values[tested.goal]) if sample.cut_off else self._known_enough(tested, incumbent)
         )
 
     def _first_look(self, tested: UnderTest) -> Decision | None:
-        """Why it is not to be settled: far worse than the incumbent, say. ``None``: it was.
+        """Look whether it is far worse than the incumbent; if not, let the device become steady.
 
-        Its readings so far do not count then.
+        Returns why it was rejected; ``None`` if it was not. If the device had to be run for that, the
+        readings so far no longer count.
         """
         if self._rule.reject and tested.incumbent is not None:
             rejected = self._held_against(tested, tested.incumbent.off_by(self._objective.unsettled))
@@ -158,7 +164,7 @@ class Repetition:
         return None
 
     def _held_against(self, tested: UnderTest, incumbent: Estimate) -> Decision | None:
-        """Why a few readings are enough, by an ``incumbent`` that is as doubtful as they are."""
+        """Why a few readings are enough, against an ``incumbent`` taken to be as doubtful as they are."""
         decision: Decision | None = None
         for _ in range(min(FIRST_LOOK, self._settings.max_readings)):
             decision = self._take_one(tested, incumbent)
@@ -178,7 +184,7 @@ class Repetition:
     # -- when it is enough ---------------------------------------------------------------------
 
     def _known_enough(self, tested: UnderTest, incumbent: Estimate | None) -> Decision | None:
-        """Why the readings so far are enough: by the rule, a bound, its end or its share of the time."""
+        """Why the readings so far are enough: by the rule, a bound, the deadline or its share of the time."""
         values, late = tested.values, tested.meter.is_late(tested.deadline)
         if not values:
             tested.trial.must_go_on(late)
@@ -189,7 +195,7 @@ class Repetition:
             )
         rule = self._rule
         if (enough := COMMON * self._objective.shared_error) > rule.precision:
-            # Beside what all readings have in common, to know their middle better hardly helps.
+            # While all readings may be off together, knowing their middle better hardly helps.
             rule = replace(rule, precision=enough)
         decision = rule.decide(values, incumbent, self._goal.direction)
         if decision.stop:
@@ -209,7 +215,10 @@ class Repetition:
         return Decision(Verdict.CAPPED, reason) if reason else None
 
     def _out_of_reach(self, tested: UnderTest) -> Decision | None:
-        """That it is worse than the incumbent by more than both may be off; asked where they may be."""
+        """Why it is rejected: it is worse than the incumbent by more than the readings of both may be off.
+
+        ``None`` if it is not, or if readings have nothing in common that may be off.
+        """
         shared = self._objective.shared_error
         if not (shared and self._rule.reject) or tested.incumbent is None:
             return None
@@ -220,10 +229,10 @@ class Repetition:
         return Decision(Verdict.REJECTED, "worse than the best so far by more than its readings may be off")
 
     def _worth_seconds(self, tested: UnderTest, incumbent: Estimate | None) -> float:
-        """How long a run may take that is measured by that; any time where nothing is to be rejected.
+        """How long a run may take if its time is the goal; infinite if nothing is to be rejected.
 
-        Only the first one says so by itself: after one that was shorter, a run that takes three times as long
-        was disturbed, as many a short one is. What those say together is for the rule to weigh.
+        Only a first run is rejected by itself: if one comes after a shorter one and takes three times as
+        long, it was disturbed, as short ones often are. What several runs mean is for the rule to decide.
         """
         if incumbent is None or not self._rule.reject or self._goal.goal == "maximize" or tested.values:
             return math.inf
@@ -231,11 +240,11 @@ class Repetition:
         return most if most > SHORT_SECONDS else math.inf
 
     def _is_noisy(self, trial: Trial) -> bool:
-        """Whether its readings differ, in any metric."""
+        """Whether its readings differ in any metric."""
         return any(len(set(trial.values(metric.name))) > 1 for metric in self._metrics)
 
     def _is_worse(self, values: Sequence[float], than: Estimate) -> bool:
-        """Whether the middle of ``values`` is."""
+        """Whether the estimate of ``values`` is worse."""
         found = estimate(values, self._settings.confidence).value
         return found < than.value if self._goal.goal == "maximize" else found > than.value
 

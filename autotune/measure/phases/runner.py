@@ -1,7 +1,7 @@
-"""The phases of one configuration: prepare, load, check, warm up, read. In whatever process it is called.
+"""The phases of one configuration: prepare, load, check, warm up, read. They run in the calling process.
 
-Everything that an objective can raise ends in an :class:`Outcome`. What it can do beyond raising (die,
-hang, eat memory) is the business of :mod:`autotune.measure.workers.process`.
+Whatever an objective raises ends in an :class:`Outcome`. What it can do beyond raising (die, hang, use up
+memory) is dealt with in :mod:`autotune.measure.workers.process`.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from autotune.space.spec import MeasureSettings, MetricSpec, Share
 from autotune.status import Status
 
 WARM_UP = "warm-up"
-"""Why a reading does not count that only warms caches up."""
+"""The reason given with a reading that does not count because it only warms up."""
 
 Unseal = Callable[[], Any]
-"""Gives what was prepared. Part of loading: it may fail as well."""
+"""Returns what was prepared. This is part of loading, and may fail as well."""
 
 
 class Runner:
@@ -47,9 +47,9 @@ class Runner:
 
     ``metrics`` and ``settings`` are the space file's; readings stop by the
     :class:`~autotune.measure.rules.repetition.RepetitionRule` of these settings. A ``KeyboardInterrupt`` is
-    the user's and goes to the caller, but in a process of the objective's ``own`` that no user can reach.
-    With a ``curve`` each reading is a whole run, which reports while it goes. ``share`` is how much of the
-    search's time a trial may have.
+    the user's and is passed on to the caller, except in an ``own_process`` of the objective, which no user
+    can reach. With a ``curve`` each reading is a whole run, which reports while it goes. ``share`` is how
+    much of the search's time a trial may have.
     """
 
     def __init__(
@@ -82,13 +82,13 @@ class Runner:
         return type(self.objective).stand_by is not Objective.stand_by
 
     def stand_by(self, *, final: bool) -> None:
-        """Let the objective do it. What fails now the first trial meets again, and says so."""
+        """Let the objective do that. A failure is ignored: the first trial meets it again and reports it."""
         self.objective.final = final
         with suppress(BaseException), forks_end_here():
             self.objective.stand_by()
 
     def rehearse(self) -> None:
-        """Decide once on made-up readings: the first time takes longer, and is to be in no trial's time."""
+        """Decide once on made-up readings: the first time takes longer, and belongs to no trial's time."""
         self._repetition.rehearse()
 
     # -- the phases ----------------------------------------------------------------------------
@@ -96,7 +96,7 @@ class Runner:
     def prepare(
         self, configuration: Configuration, seal: Callable[[Any], Any] = lambda made: made
     ) -> tuple[Outcome, Any]:
-        """``(outcome, prepared)``; ``seal`` (pickling, say) is part of the phase and may fail as well.
+        """Returns ``(outcome, prepared)``. ``seal`` (pickling, say) is part of the phase and may fail too.
 
         The outcome is ``ok``, ``pruned`` where the objective says that running it is hopeless, or a failure.
         """
@@ -116,7 +116,8 @@ class Runner:
         return trial.typed(prepare), prepared
 
     def check(self, unseal: Unseal, seed: int) -> Outcome:
-        """Load what ``unseal`` gives and check it, ahead of :meth:`measure`, which is handed what it read."""
+        """Load what ``unseal`` gives and check it, ahead of :meth:`measure`, which is then given the readings
+        that the check has made."""
         self.objective.final = False
         trial = self._trial()
 
@@ -138,10 +139,10 @@ class Runner:
     ) -> Outcome:
         """Load what ``unseal`` gives, check it, warm it up and read it, in about ``seconds`` at most.
 
-        With a counted reading in hand, no other is begun that would not end in time. With a ``reporter``
+        Once there is a reading that counts, no other is begun that would not end in time. With a ``reporter``
         it is read once and not warmed up: that one run is followed by its reports, and may be ended by them.
-        ``checked``: what :meth:`check` has read of it already, elsewhere. ``paid``: seconds that it has cost
-        the search to prepare it.
+        ``checked``: what :meth:`check` has read of it already, elsewhere. ``paid``: how many seconds it has
+        cost the search to prepare it.
         """
         self.objective.final = False
         trial = self._trial()
@@ -183,7 +184,8 @@ class Runner:
     def read(self, seed: int) -> Outcome:
         """One counted reading of what was entered, on fresh inputs, after one that warms the caches again.
 
-        Whether it keeps its bounds is for all its readings to say: of a noisy metric one may be past them.
+        Bounds are not looked at: one reading of a noisy metric may be past them, and all of them together
+        decide.
         """
         assert self._entered is not None, "it was not entered"
         loaded, meter = self._entered
@@ -223,7 +225,7 @@ class Runner:
                 raise Failed(*unacceptable)
 
     def _follow(self, trial: Trial, loaded: Any, rng: np.random.Generator, reporter: Reporter) -> Outcome:
-        """One run, as far as its reports let it come."""
+        """One run, which its reports may end early."""
         meter = self._meter()
         with trial.during("measure"):
             sample = meter.follow(loaded, rng, reporter)
@@ -246,7 +248,7 @@ class Runner:
         deadline: float,
         paid: float,
     ) -> Outcome:
-        """Reading after reading, until it is enough."""
+        """Reading after reading, until there are enough."""
         meter = self._meter()
         self._warm_up(trial, loaded, rng, meter, deadline)
         paid += sum(seconds for phase, seconds in trial.phases.items() if phase != "measure")
@@ -261,11 +263,15 @@ class Runner:
     def _warm_up(
         self, trial: Trial, loaded: Any, rng: np.random.Generator, meter: Meter, deadline: float = math.inf
     ) -> None:
-        """Readings that do not count; but for one that is worth more than what being warm is worth to it."""
+        """Take the readings that do not count: as many as the user asked for, else one where that is needed.
+
+        The latter counts after all where there may be no other (:meth:`_is_dear`).
+        """
         asked = self._settings.warmup
+        count = int(self._needs_warming()) if asked is None else asked
         counts = False
         with trial.during("warmup"):
-            for _ in range(self._needs_warming() if asked is None else asked):
+            for _ in range(count):
                 sample = meter.take(loaded, rng)
                 counts = asked is None and self._is_dear(trial, meter, deadline)
                 trial.keep(sample, meter.clock.at, "" if counts else WARM_UP)
@@ -273,14 +279,19 @@ class Runner:
             trial.phases["measure"] = trial.phases.pop("warmup")
 
     def _is_dear(self, trial: Trial, meter: Meter, deadline: float) -> bool:
-        """Whether no other reading would end by the ``deadline`` after the last one, or it is so slow that it
-        would be the only one, and of a process of its own, to which little is warm in any case.
+        """Whether the last reading is too dear to throw away, though it may have been a cold one.
+
+        Either no other would end by the ``deadline``; or it was so slow that one is all there will be, and
+        ran in a process of its own, for which being warm makes little difference.
         """
         last, paid = meter.clock.last_seconds, sum(trial.phases.values())
         return meter.is_late(deadline) or (self.objective.is_warm and self._repetition.is_slow(last, paid))
 
     def _wants_warm_caches(self, last: float) -> bool:
-        """Whether a reading of a finale follows one that does not count; the one before took ``last``."""
+        """Whether a reading in a finale is preceded by one that does not count.
+
+        ``last``: how many seconds the reading before took; 0 where there was none.
+        """
         if self._settings.warmup == 0 or self._curve is not None or self.objective.warms_up:
             return False
         is_first = not last
@@ -289,11 +300,11 @@ class Runner:
         return last < SHORT_SECONDS
 
     def _needs_warming(self) -> bool:
-        """Whether a first reading may be another than those that follow."""
+        """Whether a first reading may differ from those that follow."""
         return not (self.objective.is_warm or self._repetition.noiseless)
 
     def _judged(self, trial: Trial, otherwise: tuple[Status, str] = (Status.OK, "")) -> Outcome:
-        """The outcome by what was read: past a bound, or as ``otherwise`` says."""
+        """The outcome that the readings give: past a bound, else what ``otherwise`` says."""
         metrics = trial.estimates(self._settings.confidence)
         goal = self._goal.name
         if (shared := self.objective.shared_error) and goal in metrics:
@@ -304,7 +315,7 @@ class Runner:
         return trial.outcome(status, message, metrics=metrics)
 
     def _whole(self, trial: Trial, outcome: Outcome) -> Outcome:
-        """``outcome``, unless it is ``ok`` without a number for one of several goals: that is a mistake."""
+        """``outcome``; one that is ``ok`` but has no number for one of several goals fails as a mistake."""
         missing = [m.name for m in self._metrics if m.goal and m.name not in outcome.metrics]
         if outcome.status is Status.OK and missing:
             names, known = ", ".join(map(repr, missing)), ", ".join(outcome.metrics)
@@ -321,7 +332,7 @@ class Runner:
         return Meter(self.objective, self._goals, Clock(self._pace), self._curve)
 
     def _rng(self, seed: int, purpose: int) -> np.random.Generator:
-        """Fresh random numbers: others for each trial, and others for its check than for its readings."""
+        """Fresh random numbers: different for each trial, and for its check and its readings."""
         return np.random.default_rng((abs(self.objective.context.seed), abs(seed), purpose))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autotune.errors import InputError, Problem
 from autotune.measure.recordings.formats import Knobs, Reader, duration, judge, number_of, usable_readings
 from autotune.measure.recordings.recording import Entry, Recording
@@ -21,8 +23,13 @@ class KernelTunerReader(Reader):
     def read(self, damage: str) -> Recording:
         self.units["time"] = "ms"
         knobs = Knobs(self._declared())
-        entries = [self._entry(key, entry, knobs) for key, entry in members(self.document["cache"])]
-        return self.finish(knobs, entries, damage)
+        untimed: list[str] = []
+        there = members(self.document["cache"])
+        entries = [self._entry(f"the entry {key!r}", entry, knobs, untimed) for key, entry in there]
+        if not any(entries):
+            for label in untimed:
+                self.bad(label, "has no 'time'", "milliseconds, or the name of a failure")
+        return replace(self.finish(knobs, entries, damage), untimed=len(untimed))
 
     def _declared(self) -> dict[str, list[object]]:
         keys = self.document.get("tune_params_keys")
@@ -48,8 +55,8 @@ class KernelTunerReader(Reader):
                 raise InputError(Problem(f"{self.path}: 'tune_params' of {key!r}: {error}")) from None
         return declared
 
-    def _entry(self, key: str, entry: object, knobs: Knobs) -> Entry | None:
-        label = f"the entry {key!r}"
+    def _entry(self, label: str, entry: object, knobs: Knobs, untimed: list[str]) -> Entry | None:
+        """``None`` where it is broken, which is noted, or names itself in ``untimed``."""
         if not isinstance(entry, dict):
             self.bad(label, f"is {entry!r}", "an object with the values of the knobs and a time")
             return None
@@ -60,7 +67,7 @@ class KernelTunerReader(Reader):
         if configuration is None:
             return None
         if "time" not in entry and "__error__" not in entry:
-            self.bad(label, "has no 'time'", "milliseconds, or the name of a failure")
+            untimed.append(label)
             return None
         status, time, error = judge(entry.get("__error__") or entry.get("time"))
         return Entry(

@@ -55,6 +55,9 @@ class Recording:
     replaced: int = 0
     """How many entries were replaced by a later one for the same configuration with another time."""
 
+    untimed: int = 0
+    """How many entries do not count, since they say neither a time nor why there is none."""
+
     _firsts: dict[tuple[str, ...], dict[tuple[object, ...], Entry]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )

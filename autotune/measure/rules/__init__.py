@@ -1,1 +1,1 @@
-"""How many readings are enough, what they say, and who has won. Pure."""
+"""How many readings are enough, what they say, and which configuration has won. Pure."""

@@ -32,15 +32,15 @@ def beyond_bounds(specs: Sequence[MetricSpec], metrics: Mapping[str, Estimate]) 
 
 
 def _told_apart(value: float, bound: float) -> tuple[str, str]:
-    """Both in six digits, or in as many as it takes: no number is to be called more than itself."""
+    """Both in six digits, or as many more as it takes to see that they differ."""
     texts = [(f"{value:.{digits}g}", f"{bound:.{digits}g}") for digits in (6, 9, 12, 15, 17)]
     return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
 
 
 def beyond_doubt(specs: Sequence[MetricSpec], readings: Callable[[str], Sequence[float]]) -> str:
-    """Why more readings of ``specs`` cannot make them acceptable; empty where they may.
+    """Why more readings cannot make a metric of ``specs`` acceptable; empty if they may.
 
-    ``readings`` gives those of a metric so far. One that is NaN stays so. A metric without noise is known
+    ``readings`` gives those of a metric so far. A NaN among them stays one. A metric without noise is known
     after its first readings; of a noisy one, so many have to be past the bound that its median cannot be
     within it (the test by betting of :class:`~autotune.measure.rules.repetition.BeyondDoubt`).
     """

@@ -104,9 +104,9 @@ class Unusable:
 class NarrowEnough:
     """The half-width of the interval is within ``precision`` of the value.
 
-    As one looks after every reading, the first narrow interval is at times a lucky one: simulated, those of a
-    nominal 95 % hold in 90 to 97 % of the cases, and in three of four where the noise lets one trial in six
-    become so narrow at all. The winner is read again, in rounds, for that reason.
+    As one looks after every reading, the first narrow interval is at times a lucky one: in simulations, those
+    of a nominal 95 % hold in 90 to 97 % of the cases; and in three of four, where the noise is such that only
+    one trial in six becomes so narrow at all. For that reason the winner is read again, in rounds.
     """
 
     precision: float
@@ -141,18 +141,18 @@ class BeyondDoubt:
     its level says. This is a test by betting (J. Ville 1939; I. Waudby-Smith and A. Ramdas,
     *Estimating means of bounded random variables by betting*, JRSS B 86, 2024). A player starts with
     1 and bets on each reading, at odds that are fair or worse if the configuration is as good as the
-    incumbent. Then the purse *ever* reaches 1/doubt with a probability of at most ``doubt``, however
+    incumbent. Then the probability that the purse *ever* reaches 1/doubt is at most ``doubt``, however
     often one looks.
 
     The player splits the purse over ``levels``. A pair ``(factor, share)`` is a bet that a reading
     is worse than the incumbent by more than ``factor``, which happens to a configuration that is as
     good in at most ``share`` of its readings. For the factor 1 that is the definition of the median and
-    holds for any noise; the others say that spikes of one half happen in at most one reading in
-    five, and spikes to three times in at most one in ten. They let a hopeless configuration go
-    after three or four readings, where the first alone needs nine.
+    holds for any noise; the others assume that at most one reading in five is too slow by a half, and at
+    most one in ten takes three times as long. With them a hopeless configuration is rejected after three
+    or four readings, where the first alone needs nine.
 
-    The incumbent counts as the far end of its own interval. Ratios only mean something where that is
-    positive; elsewhere the first level bets alone.
+    The incumbent counts as the far end of its own interval. Factors only mean something if that is
+    positive; else the first level bets alone.
     """
 
     doubt: float = 0.01
@@ -188,9 +188,9 @@ class NoiseSettled:
     """More readings will not reach the precision: the noise is known, and too large.
 
     The half-width shrinks as 1/sqrt(n). Once ``half-width * sqrt(n)`` has varied by no more than
-    ``tolerance`` over the last ``window`` readings, it foretells the half-width at the cap; where that
-    misses the precision, reading on buys little. The idea is that of nvbench's stopping
-    criterion, which also ends when its estimate of the noise no longer moves.
+    ``tolerance`` over the last ``window`` readings, it predicts the half-width at the cap; if that
+    misses the precision, reading on is of little use. The idea is that of nvbench's stopping
+    criterion, which also ends when its estimate of the noise no longer changes.
     """
 
     precision: float

@@ -37,10 +37,10 @@ from autotune.measure.rules.statistics import (
 )
 
 MOST_EXACT = 100
-"""Up to this many rounds the signed-rank distribution is counted out; beyond, it is normal."""
+"""Up to this many rounds the signed-rank distribution is computed exactly; beyond, it is taken as normal."""
 
 MOST_AVERAGED = 1000
-"""Up to this many differences all n(n+1)/2 averages of two are made; beyond, bisection finds those needed."""
+"""Up to this many differences all n(n+1)/2 averages of two are listed; beyond, bisection finds the wanted."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Contestant:
     """What was read of one entrant: ``values[i]`` in round ``i``, NaN where it was not read then.
 
     ``distance`` says how far it is from the default; ties go to the nearest. ``others`` holds the intervals
-    of its other goals, lower is better: of those that tie, none wins that another beats in these.
+    of its other goals, lower is better: a contestant that another one beats in these does not win a tie.
     """
 
     label: str
@@ -94,7 +94,7 @@ class Judgement:
     ratios: Mapping[str, Ratio] = field(default_factory=dict)
     """Each candidate against the default. Together they hold with the confidence."""
     gains: Mapping[str, Gain] = field(default_factory=dict)
-    """The same of those with which no ratio can be formed: a reading is not above 0, or next to it."""
+    """The same for those with which no ratio can be formed, since a reading is not above 0, or almost 0."""
     tied: tuple[str, ...] = ()
     """Candidates that cannot be told from the best one, the winner included; empty where it stands alone."""
 
@@ -109,7 +109,7 @@ def speedup(
 ) -> Ratio:
     """How many times better ``candidate`` is than ``default``, read in the same rounds.
 
-    ``among`` is how many candidates the best was, or will be, picked from; it widens the interval.
+    ``among``: from how many candidates the best was, or will be, picked; more of them widen the interval.
     Raises ``ValueError`` for fewer than two common rounds, or where a reading is not above 0.
     """
     log_ratios = _log_ratios(default, candidate, goal)
@@ -127,9 +127,9 @@ def over_runs(
 ) -> Ratio | Gain:
     """How much better ``other`` is than ``reference``, both read in the same rounds of some runs.
 
-    What all rounds of a run have in common differs from run to run: each run counts once, by the median of
-    its rounds. A ratio, or where a reading is not above 0 a difference. Raises ``ValueError`` for fewer than
-    two runs.
+    What all rounds of a run have in common differs from run to run: so each run counts once, by the median of
+    its rounds. The result is a ratio, or a difference where a reading is not above 0. Raises ``ValueError``
+    for fewer than two runs.
     """
     runs = list(zip(reference, other, strict=True))
     found = [_gains(a, b, goal) for a, b in runs]
@@ -150,10 +150,11 @@ def winner(
 ) -> Judgement:
     """Pick the winner among ``candidates`` against ``default``.
 
-    The default stays unless a candidate is better with the confidence. Among those that are, the best
-    wins; where others cannot be told from it, the one nearest the default does, of those whose estimate is
-    worse by at most the part ``within``: too few rounds for the noise are no reason to give more away. Where
-    there is no usable default, nothing is proven: the best candidate, or its nearest tie, is named.
+    The default stays unless a candidate is better with the confidence. Among those that are, the best wins.
+    Where others cannot be told from it, the one nearest the default wins instead, as long as its estimate is
+    worse by no more than the fraction ``within``: that there were too few rounds for the noise is no reason
+    to give more away. Where there is no usable default, nothing is proven: the best candidate, or its nearest
+    tie, is named.
 
     Raises ``ValueError`` where there is neither a default nor a candidate with two readings.
     """
@@ -161,7 +162,7 @@ def winner(
     candidates = [c for c in candidates if _readable(c)]
     if default is None or not _readable(default):
         return _best_without_default(candidates, confidence, goal, within)
-    among = 1 - (1 - confidence) / max(len(candidates), 1)
+    corrected = 1 - (1 - confidence) / max(len(candidates), 1)
     ratios: dict[str, Ratio] = {}
     differences: dict[str, Gain] = {}
     proven: list[Contestant] = []
@@ -169,7 +170,7 @@ def winner(
         gains, is_ratio = _gains(default.values, candidate.values, goal)
         if len(gains) < 2:
             continue
-        shift = paired_shift(gains, among)
+        shift = paired_shift(gains, corrected)
         if is_ratio:
             ratios[candidate.label] = _as_ratio(shift, len(gains))
         else:
@@ -186,8 +187,8 @@ def winner(
 def _ranked(default: Contestant, candidates: Sequence[Contestant], goal: Goal) -> list[Contestant]:
     """The best first, all by their ratio to the default, or all by their difference.
 
-    A loss may be above 0 for some and below it for others: the logarithm of a ratio says nothing of whether
-    it is more than a difference.
+    A loss may be above 0 for some and below it for others, and the logarithm of a ratio cannot be compared
+    with a difference.
     """
     by_ratio = all(_gains(default.values, c.values, goal)[1] for c in candidates)
     gains = _gains if by_ratio else _differences
@@ -275,11 +276,11 @@ def _best_without_default(
 def _nearest_tie(
     ranked: Sequence[Contestant], confidence: float, goal: Goal, within: float
 ) -> tuple[Contestant, tuple[str, ...]]:
-    """Whom the first of ``ranked`` does not beat: the nearest to the default of those ``within`` that none of
-    them beats in the other goals; and all.
+    """The contestant to choose among those that the first of ``ranked`` does not beat, and the labels of all.
 
-    Each is held against the best at the plain confidence, not a corrected one: to take two for equal that
-    are not would give speed away.
+    Chosen is the one nearest the default, among those whose estimate is ``within`` the best one's and that no
+    other of these beats in the other goals. Each is held against the best at the plain confidence, not a
+    corrected one: to take two for equal that are not would give speed away.
     """
     best, *others = ranked
     tied, alike = [best], [best]
@@ -289,7 +290,7 @@ def _nearest_tie(
         if low <= 0:
             tied.append(other)
             most = math.log1p(within) if is_ratio else within * abs(float(np.nanmedian(best.values)))
-            if estimate <= most:
+            if math.isinf(within) or estimate <= most:  # infinity times a median of 0 is NaN
                 alike.append(other)
     unbeaten = [c for c in alike if not any(other.beats(c) for other in alike)] or alike
     chosen = min(unbeaten, key=lambda c: c.distance)  # of equally near ones the first, which is the better

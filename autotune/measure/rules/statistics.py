@@ -2,7 +2,7 @@
 
 Timings are skewed to the right and now and then hit by an interrupt, a page fault or a neighbour, so
 their mean says more about the noise than about the configuration. The location here is the
-**median**, which half of the readings may corrupt upwards or downwards without moving it far.
+**median**, which hardly moves even if nearly half of the readings are corrupted.
 
 Its interval comes from the **order statistics**: the number of readings below the true median is
 binomial with p = 1/2 whatever the distribution, so that the interval between the d-th smallest and
@@ -11,11 +11,11 @@ H. N. Nagaraja, *Order Statistics*, 3rd ed., section 7.1). Between two ranks it 
 T. P. Hettmansperger and S. J. Sheather, *Confidence intervals based on interpolated order
 statistics*, Statistics & Probability Letters 4 (1986).
 
-Below ``n = 1 + log2(1 / (1 - confidence))`` (six readings for 95 %) even the smallest and the largest
-reading together do not reach the confidence. There the interval is the hull of all readings and
-Student's t interval about their mean: it leans on the normal distribution as little as it can.
+Below ``n = 1 + log2(1 / (1 - confidence))`` (six readings for 95 %) even the interval from the smallest
+to the largest reading does not have the confidence. There the interval is the hull of all readings and
+of Student's t interval about their mean, so that it relies on the normal distribution as little as it can.
 
-All this takes readings for independent. :func:`suspicions` says where they do not look it.
+All this assumes that readings are independent. :func:`suspicions` says where they do not look so.
 """
 
 from __future__ import annotations
@@ -34,17 +34,19 @@ from autotune.measure.outcome import Estimate
 FEWEST_FOR_SUSPICION = 8
 """With fewer readings a trend or an autocorrelation cannot be told from chance."""
 
+SUSPICIOUS = 0.99
+"""The confidence of each test: for a trend, and for an autocorrelation."""
 
 MOST_FOR_PAIRS = 1000
-"""Readings of which all pairs are looked at, half a million."""
+"""Up to this many readings all pairs are looked at: half a million."""
 
 
 def estimate(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     """The median of ``values`` with its confidence interval.
 
-    A single reading has no interval: ``low == value == high`` and ``n == 1``, ``error == 0`` say so.
-    Readings that are all positive (as times and rates are) never give a negative ``low``. Where one
-    is NaN or infinite, so is the estimate.
+    A single reading has no interval, which shows as ``low == value == high``, ``n == 1``, ``error == 0``.
+    Readings that are all positive (as times and rates are) never give a negative ``low``. If one is NaN
+    or infinite, so is the estimate.
 
     Raises ``ValueError`` without any reading, or where ``confidence`` is not between 0 and 1.
     """
@@ -70,10 +72,10 @@ def estimate(values: Sequence[float], confidence: float = 0.95) -> Estimate:
 
 
 def less_sure(known: Estimate, share: float, confidence: float = 0.95, *, alone: bool = False) -> Estimate:
-    """What is known where the readings may all be off together besides.
+    """``known``, less surely: the readings may also all be off together, by the same amount.
 
-    ``share`` of the value is the standard deviation of that. A single reading has no interval, and gets none:
-    but for one that is off by that and no more (``alone``).
+    The standard deviation of that amount is ``share`` of the value. A single reading has no interval and gets
+    none, unless it is known to be off by nothing else (``alone``).
     """
     shared = share * abs(known.value)
     if (known.n < 2 and not alone) or not shared or not math.isfinite(known.value):
@@ -123,8 +125,8 @@ def drift(values: Sequence[float]) -> float:
     return slope * (numbers.size - 1) / abs(middle)
 
 
-def suspicions(values: Sequence[float], confidence: float = 0.99) -> tuple[str, ...]:
-    """Sentences on why the interval of these readings, in the order taken, may be too narrow.
+def suspicions(values: Sequence[float]) -> tuple[str, ...]:
+    """Why the interval of these readings, given in the order taken, may be too narrow, in sentences.
 
     A trend is looked for with Kendall's test (H. B. Mann, Econometrica 13, 1945), a memory of the
     reading before with :func:`autocorrelation`, whose spread for independent readings is 1/sqrt(n).
@@ -132,7 +134,7 @@ def suspicions(values: Sequence[float], confidence: float = 0.99) -> tuple[str, 
     n = len(values)
     if n < FEWEST_FOR_SUSPICION or not all(map(math.isfinite, values)):
         return ()
-    critical = NormalDist().inv_cdf((1 + confidence) / 2)
+    critical = NormalDist().inv_cdf((1 + SUSPICIOUS) / 2)
     found = []
     if abs(_kendall(values)) > critical:
         moved = drift(values)
@@ -149,10 +151,10 @@ def suspicions(values: Sequence[float], confidence: float = 0.99) -> tuple[str, 
 def student_quantile(probability: float, freedom: int) -> float:
     """The quantile of Student's t distribution, to 1e-6 of itself or better.
 
-    scipy has it as well, but every worker that starts would wait a quarter of a second for its import.
-    Here the central probability of the angle ``atan(t / sqrt(freedom))``, a finite sum for whole
-    degrees of freedom, is solved by Newton's method: it is concave, so that the steps from 0 never lead
-    too far. Raises ``ValueError`` unless ``0 < probability < 1`` and ``freedom >= 1``.
+    scipy has it as well, but each worker would wait a quarter of a second for its import when it starts.
+    Here Newton's method finds the angle ``atan(t / sqrt(freedom))`` with the wanted central probability,
+    which is a finite sum for whole degrees of freedom. It is concave in the angle, so that steps from 0
+    never lead too far. Raises ``ValueError`` unless ``0 < probability < 1`` and ``freedom >= 1``.
     """
     if not 0 < probability < 1 or freedom < 1:
         raise ValueError(f"there is no {probability!r} quantile of Student's t with {freedom!r} degrees")
@@ -190,7 +192,7 @@ def check_confidence(confidence: float) -> None:
 
 
 def exponential(value: float) -> float:
-    """``e ** value``, infinite where that is too large: an interval from two wild rounds can be so."""
+    """``e ** value``, or infinity if that is too large, as in the interval of two wild rounds."""
     return math.exp(value) if value < LARGEST_EXPONENT else math.inf
 
 
@@ -201,8 +203,8 @@ LARGEST_EXPONENT = 700.0
 def _by_student(ordered: Sequence[float], confidence: float) -> tuple[float, float, float]:
     """``(low, high, standard error)``: the hull of the readings and Student's t interval."""
     n = len(ordered)
-    # Neither sum nor squares of readings, which overflow where the readings do not; and equal readings have
-    # themselves for a mean, to the last digit.
+    # Without a sum or squares of readings, which may overflow; and the mean of equal readings is one of them,
+    # to the last digit.
     mean = ordered[0] + math.fsum((value - ordered[0]) / n for value in ordered)
     error = math.hypot(*(value - mean for value in ordered)) / math.sqrt(n * (n - 1))
     half = student_quantile((1 + confidence) / 2, n - 1) * error
@@ -214,7 +216,7 @@ def _by_rank(
 ) -> tuple[float, float, float]:
     """``(low, high, standard error)`` from the ``rank``-th smallest and largest reading.
 
-    ``weight`` leads from there to the next reading inwards.
+    ``weight`` is how far the interval ends from there towards the next reading inwards.
     """
     low = (1 - weight) * ordered[rank - 1] + weight * ordered[rank]
     high = (1 - weight) * ordered[-rank] + weight * ordered[-rank - 1]
@@ -225,12 +227,12 @@ def _by_rank(
 def _ranks(n: int, confidence: float) -> tuple[int, float] | None:
     """``(d, weight)`` of the narrowest interval that holds the median with ``confidence``.
 
-    ``None`` where not even the smallest and the largest of ``n`` readings do.
+    ``None`` if not even the interval from the smallest to the largest of ``n`` readings does.
     """
-    # From the middle outwards, where the interval lies: of n ranks about sqrt(n) are looked at.
+    # From the middle outwards, since the interval ends near it: about sqrt(n) of n ranks are looked at.
     ways, d = 2**n, n // 2 + 1
-    term = math.comb(n, d - 1)  # of 2**n equally likely cases so many have d - 1 readings below the median
-    below = ways // 2 if n % 2 else (ways + term) // 2  # and so many fewer than d
+    term = math.comb(n, d - 1)  # so many of 2**n equally likely cases have d - 1 readings below the median
+    below = ways // 2 if n % 2 else (ways + term) // 2  # and so many have fewer than d
     outer = inner = 1 - 2 * (below / ways)
     while outer < confidence:
         below -= term
@@ -252,7 +254,7 @@ def _midranks(values: Sequence[float]) -> np.ndarray[tuple[int, ...], np.dtype[n
 
 
 def _risen(numbers: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[int, Any]:
-    """In how many more pairs the later number is the larger one than the smaller; and the numbers, sorted.
+    """The number of pairs that rise less the number of those that fall; and the numbers, sorted.
 
     As in merge sort: within each half, and between the two. All pairs at once would take n * n memory.
     """

@@ -1,4 +1,4 @@
-"""How often a slow configuration is worth reading, where time is what a search has too little of. Pure.
+"""How often a slow configuration is worth reading when a search is short of time. Pure.
 
 For the time of four more readings of one configuration a search can try four others, and a model learns
 more from those: it has seen what is like them, so that noise averages out over neighbours (benchmark
@@ -14,25 +14,25 @@ from dataclasses import dataclass
 from autotune.space.spec import USUAL_READINGS, Share
 
 SHORT_SECONDS = 0.1
-"""What a trial costs beside its readings is more than a reading that is shorter: a process, a proposal."""
+"""A reading that is shorter takes less time than the rest of its trial (a process, a proposal)."""
 
 
 @dataclass(frozen=True)
 class Worth:
     """When a trial has had its ``share`` of the time.
 
-    ``fewest``: readings that it has in any case, as the user said; ``None``: nobody did.
+    ``fewest``: how many readings the user wants in any case; ``None`` if the user did not say.
     """
 
     share: Share
     fewest: int | None = None
 
     def enough(self, count: int, spent: float, last: float, paid: float, *, beaten: bool) -> str:
-        """Why ``count`` readings are enough, in a sentence; empty where they are not.
+        """Why ``count`` readings are enough, in a sentence; empty if they are not.
 
-        They took ``spent`` seconds, the last one ``last``, and what came before them (compiling, loading,
-        the check, a warm-up) ``paid``. What is ``beaten`` by the best so far is read once; what looks better
-        is read again before it is believed.
+        They took ``spent`` seconds, the last one of them ``last``, and what came before them (compiling,
+        loading, the check, a warm-up) ``paid``. A configuration that is ``beaten`` by the best so far is read
+        once; one that looks better is read again before that is believed.
         """
         if count >= (self.fewest or USUAL_READINGS) and spent > self.share.most:
             return f"{count} readings have taken a trial's share of the time"

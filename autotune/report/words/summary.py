@@ -21,7 +21,7 @@ from autotune.report.numbers import (
     say_value,
 )
 from autotune.report.text import shown
-from autotune.report.unstated_rules import Tried, say_rule, unstated_rules
+from autotune.report.unstated_rules import say_rule, unstated_rules_of
 from autotune.report.words.nearest_to_bounds import nearest_to_bounds
 from autotune.report.words.throughput import disagreement
 from autotune.session.answers import default_in
@@ -230,8 +230,7 @@ def _why_failed(result: Result) -> list[str]:
 
 def _unstated(result: Result) -> list[str]:
     """Rules that the failures give away, to be stated in the space file."""
-    tried = (Tried(t.configuration, t.status, bool(t.metrics)) for t in result.trials)
-    rules = unstated_rules(tried, part_of(result.study.document, "space"))
+    rules = unstated_rules_of(result.study, result.trials)
     if not rules:
         return []
     lines = [f"{'a rule?':14} {rule.constraint}\n{'':14} {say_rule(rule)}" for rule in rules]
@@ -270,15 +269,13 @@ def _next(result: Result, space: str, program: str, store_option: str, budget: B
     study = f"--study {result.study.name}{store_option}"
     form, others = _form(result.study)
     what = "the winner" if result.defended else "the best so far"
-    best = (f"{program} best --format {form} {study}", f"{what} as {others}")
-    commands = [
-        *([best] if result.best is not None else []),
-        *([(f"{program} best --front {study}", "the whole front")] if len(result.goals) > 1 else []),
-        (
-            f"{program} report {result.study.label}{store_option}",
-            "one page: how sure, how found, what failed",
-        ),
-    ]
+    commands = []
+    if result.best is not None:
+        commands.append((f"{program} best --format {form} {study}", f"{what} as {others}"))
+        if len(result.goals) > 1:
+            commands.append((f"{program} best --front {study}", "the whole front"))
+    page = "one page: how sure, how found, what failed"
+    commands.append((f"{program} report {result.study.label}{store_option}", page))
     if in_vain := _in_vain(result):
         commands.append((f"{program} show --failures {study}", "why each trial failed: mend that first"))
     else:

@@ -1,7 +1,7 @@
-"""How much better than the best a try is to be: much at first, next to nothing in the end.
+"""By how much a try should beat the best: by much at first, by next to nothing in the end.
 
-Early on a model knows little and is too sure of it, so that a search that asks for any improvement polishes
-the first good region it meets. All improvements are in standard deviations of the targets.
+Early on a model knows little and is too sure of it. A search that is content with any improvement then
+polishes the first good region that it meets. All improvements are in standard deviations of the targets.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from autotune.search.models.features import Features, is_long_range
 from autotune.search.models.gaussian_process import Floats
 
 AMBITION = 30.0
-"""The improvement asked for falls as this over the number of observations."""
+"""The improvement asked for is this, divided by the number of observations."""
 SMALL = 4000
-"""Configurations of a space below which it is in proportion less: there the best of what was seen is soon the
-best there is, and to look for something quite different takes the tries that would find it."""
+"""In a space of fewer configurations it is in proportion less: there the best seen so far is soon the best
+there is, and looking for something quite different uses up the tries that would find it."""
 LEVELS = 10
-"""As so many values a continuous knob counts for that, beside others: that far its tenths are alike. Where
-all knobs are continuous, or as good as that, nothing beyond an improvement is asked for: a smooth function
-shows by its slopes where to look, and who asks for much there is sent to the corners."""
+"""A continuous knob counts as so many values in the size of a space, since about so many differ from each
+other. Where all knobs are continuous, or as good as that, any improvement will do: a smooth function shows by
+its slopes where to look, and asking for much leads to the corners."""
 MODEST = 0.1
-"""The part of it that is left for trainings that may be stopped. What a step takes spreads over a factor of
-ten among them, and beside a large ambition no difference in cost weighs anything: searches spent most of
+"""For trainings that may be stopped, this part of it is asked for. The time of a step differs among them by
+up to ten times, and beside a large ambition no difference in cost weighs anything: searches spent most of
 their time on the smallest batches, which are as good as others and ten times as slow."""
 KNOWN = 100.0
-"""As so many observations count earlier studies that are fully believed."""
+"""Earlier studies that are fully believed count as so many observations."""
 PATIENCE = 6
-"""Tries of which none did as well as the best is expected to do, after which one try in ..."""
+"""After so many tries without one as good as the best is expected to be, a search is on a plateau."""
 WAY_OUT = 4
-"""... so many is a way out: on a plateau each next try looks as good as the last, and a model that is wrong
-about where the best region lies does not find out by itself. Such a try asks for as much as ..."""
+"""There, one try in so many is a way out. Each next try on a plateau looks as good as the last, and a model
+that is wrong about where the best region lies does not find out by itself."""
 FRESH = 25
-"""... after so many observations, of which there are mostly more by then. A random one, which was the way out
-before, mostly goes where the model rightly knows that nothing is to be had."""
+"""A way out asks for as large an improvement as after so many observations; mostly there are more by then. (A
+random try would mostly go where the model rightly knows that nothing is to be had.)"""
 REACH = 3.0
-"""Standard deviations that an improvement may lie beyond what is expected of a candidate, for it to be asked
-for beside ranges and bounds that are measured. Farther out the logarithms of gains differ by hundreds, beside
-which no probability that bounds hold weighs anything, and what comes first is what least is known of."""
+"""With ranges and measured bounds, no more is asked for than some candidate may reach: what is expected of it
+and so many standard deviations. Farther out the logarithms of gains differ by hundreds, beside which the
+probability that bounds hold weighs nothing, and what is least known comes first."""
 LAST = 1 / 8
-"""The part of all tries, at their end, that ask for no more than an improvement: a discovery could no longer
-be followed up, and what is next to the best has waited."""
+"""In this last part of the tries any improvement will do: a discovery could no longer be followed up, and
+what is next to the best has waited."""
 
 
 class Ambition:
@@ -57,15 +57,15 @@ class Ambition:
         return self._most / observations
 
     def none_left(self, taken: int, lawful: bool) -> bool:
-        """Whether no more than an improvement is asked for once so many tries are ``taken``.
+        """Whether any improvement will do, once so many tries are ``taken``.
 
-        So where the goal is ``lawful`` (:mod:`~autotune.search.models.power_law`): it is known what is to be
-        gained.
+        It will where the goal is ``lawful`` (:mod:`~autotune.search.models.power_law`): then it is known what
+        can be gained.
         """
         return not self._most or lawful or self._ending(taken)
 
     def asked(self, observations: int, trust: float, stuck: bool, stoppable: bool) -> float:
-        """The improvement to ask for while some is.
+        """The improvement to ask for, unless there is :meth:`none_left`.
 
         ``trust`` in earlier studies, from 0 to 1, counts as further observations; ``stoppable``: trials are
         trainings that may end early.
@@ -74,18 +74,19 @@ class Ambition:
         return self._most * (MODEST if stoppable else 1.0) / known
 
     def within_reach(self, asked: float, ahead: Floats, spread: Floats) -> float:
-        """As much of that as some candidate may come to, in a space with ranges.
+        """``asked``, but in a space with ranges no more than some candidate may come to.
 
-        How far candidates are expected to be ``ahead`` of the best, and how surely; both of shape (n,).
+        ``ahead``: by how much candidates are expected to beat the best, and ``spread``: the standard
+        deviation of that; both of shape (n,).
         """
         if not self._ranges or not len(ahead):
             return asked
         return min(asked, max(0.0, float((ahead + REACH * spread).max())))
 
     def stuck(self, since: int, taken: int, pending: int) -> bool:
-        """Whether it is time for a way out: ``since`` so many tries none was as good as the best.
+        """Whether it is time for a way out, if none of the last ``since`` tries was as good as the best.
 
-        What is in flight is no failure yet, but takes its turn.
+        A trial in flight is no failure yet, but counts among the tries between one way out and the next.
         """
         return since >= PATIENCE and (since + pending) % WAY_OUT == 0 and not self._ending(taken)
 

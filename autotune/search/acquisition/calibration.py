@@ -1,10 +1,10 @@
-"""Whether tries succeed as often as was predicted of them.
+"""Whether tries succeed as often as was predicted.
 
-What is chosen as the best of many is mostly what was overrated (Smith and Winkler, The Optimizer's Curse,
-Management Science 52, 2006): the more is to be gained beyond a limit, the more likely a candidate is in
-front because its probability of success came out too high. Of all configurations that are thought to succeed
-at even odds half do; of those that searches chose at such odds, once they had found the best that fits, one
-in four did.
+What is chosen as the best of many was mostly overrated (Smith and Winkler, The Optimizer's Curse, Management
+Science 52, 2006): the more there is to gain beyond a limit, the more often a candidate comes first because
+its probability of success was predicted too high. Of all configurations with a predicted probability of a
+half, half succeed; of those that searches chose at such odds, once they had found the best that fits, one in
+four did.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ import numpy as np
 from autotune.search.contract import Observation
 
 SURE = 0.97
-"""Of what was to succeed more probably than this there is nothing to learn."""
+"""Tries that were predicted to succeed more probably than this teach nothing; the others are *doubtful*."""
 LATEST = 10
-"""Doubtful tries that count, the latest: how much is overrated differs with how much is left to be found."""
+"""So many of the latest doubtful tries count: how much is overrated changes with how much is left to find."""
 DOUBT = 1.5
 """The standard deviation of the logarithm of the power, before anything was tried."""
 POWERS = np.exp(np.linspace(0.0, 3.0, 31))
-"""From which the power is chosen."""
+"""The powers to choose from."""
 
 
 def overconfidence(observations: Sequence[Observation]) -> float:
-    """The power, at least 1, to which probabilities are to be raised for the latest tries to be as expected.
+    """The power, at least 1, to which probabilities have to be raised to agree with the latest tries.
 
-    It leaves alone what is sure to succeed. It is the likeliest one, where its logarithm is expected to be
-    normal about 0. What was predicted stands in the reasons that the observations bring along.
+    A power hardly changes a probability near 1. Returned is the most probable one, for a logarithm that is
+    normally distributed about 0 beforehand. What was predicted stands in the reasons of the observations.
     """
     promised, kept = _latest_doubtful(observations)
     logs = POWERS[:, None] * np.log(promised)

@@ -28,15 +28,16 @@ from autotune.search.models.surrogate import Prediction, Surrogate, fit_due
 from autotune.space.configuration import Configuration
 
 INCUMBENTS = 4
-"""Points of the front all of whose neighbours are candidates: those that contribute most to it."""
+"""All neighbours of so many points of the front are candidates: of those that contribute most to it."""
 MARGIN = 0.1
-"""The reference point lies behind the worst of the front by this part of the front's extent."""
+"""The reference point lies behind the worst of the front by this part of the front's extent ..."""
 LEAST_EXTENT = 1.0
-"""And at least so many standard deviations of a goal behind its best: the first fronts are a point or two."""
+"""... and at least so many standard deviations of a goal behind its best: the first fronts are a point or
+two."""
 LONGEST = {2: 64, 3: 16}
-"""Points of the front that the improvement is computed over, by the number of goals; 8 with more goals."""
+"""Over so many points of the front the improvement is computed, by the number of goals; with more, over 8."""
 TIE = 1e-7
-"""Differences in the logarithm of the gain that are rounding's: the first candidate is taken."""
+"""Smaller differences in the logarithm of the gain are rounding: the first candidate is taken."""
 
 
 def reference_point(front: Floats) -> Floats:
@@ -101,9 +102,9 @@ class Front:
 
 
 class SeveralGoals:
-    """Chooses candidates for a problem with more than one goal. A strategy keeps it, and its books.
+    """Chooses candidates for a problem with more than one goal, on behalf of a strategy.
 
-    Nothing is kept that would not follow from the observations alone, in their order.
+    Whatever it keeps follows from the observations alone, in their order.
     """
 
     def __init__(self, problem: Problem, features: Features, pools: Pools) -> None:
@@ -136,9 +137,9 @@ class SeveralGoals:
     ) -> tuple[Configuration, Mapping[str, object]] | None:
         """The best candidate that is not ``taken`` and why; ``None`` without one, and before a success.
 
-        Also ``None`` where rounding defeats a process, so that a bad model never ends a search. The front is
-        taken to be better than it is by ``ambition``, in standard deviations. What succeeds with a smaller
-        probability than ``likely`` comes last.
+        Also ``None`` where rounding defeats a process, so that a bad model never ends a search. What has to
+        be improved on is the front moved by ``ambition``, in standard deviations, in each goal. What succeeds
+        with a smaller probability than ``likely`` comes last.
         """
         known = self._known()
         if known is None:

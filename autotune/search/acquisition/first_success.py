@@ -1,8 +1,8 @@
-"""Before anything has succeeded: the candidate that is likeliest to, and to keep all bounds.
+"""Before anything has succeeded: the candidate that is likeliest to succeed and to keep all bounds.
 
-Bounds and limits may leave so little of a space that random tries never meet it. But each trial that is past
-a bound says by how much, and each that failed where not to look; of one that ran out of memory a smaller
-one may fit. Until one succeeds there is no goal to improve on, and the probability of success is what is
+Bounds and limits may leave so little of a space that random tries never meet it. But each trial past a bound
+says by how much it is past, and each failed one says where not to look; where one ran out of memory, a
+smaller one may fit. Until one succeeds there is no value to improve on, so the probability of success is
 maximised (Gelbart, Snoek and Adams, *Bayesian Optimization with Unknown Constraints*, UAI 2014).
 """
 
@@ -21,19 +21,19 @@ from autotune.search.models.gaussian_process import Floats
 from autotune.space.configuration import Configuration
 
 NEAREST = 4
-"""What was tried that was likeliest to succeed, all of whose neighbours are candidates."""
+"""All neighbours of so many trials are candidates: of those that were the likeliest to succeed."""
 TIE = 1e-7
-"""Differences in the logarithm of a probability that are rounding's: the first candidate is taken."""
+"""Smaller differences in the logarithm of a probability are rounding: the first candidate is taken."""
 DOUBTED = -3.0
-"""The logarithm of a probability below which a model of a bound is not believed to the letter."""
+"""Smaller logarithms of a probability, as a model of a bound has them, are not taken literally."""
 
 
 def sober(logs: Floats) -> Floats:
     """Logarithms of probabilities as they are believed; their order stays.
 
-    A Gaussian process that has seen nothing near a bound calls it a matter of ten or thirty standard
-    deviations, far from what it knows. Beside that no number of failures would tell against a region in which
-    nothing was measured at all, since whatever was tried there failed.
+    A Gaussian process that has seen nothing near a bound may place it ten or thirty standard deviations away
+    from what it knows. Beside such a number, no failures would count against a region in which nothing was
+    measured because whatever was tried there failed.
     """
     return np.where(logs < DOUBTED, DOUBTED - np.log1p(np.maximum(DOUBTED - logs, 0.0)), logs)
 
@@ -49,10 +49,10 @@ def likeliest(
 ) -> tuple[Configuration, Reason] | None:
     """The candidate that is not ``taken`` and likeliest to succeed, and why.
 
-    What is ``pending`` is taken to end as predicted, so that proposals keep apart. ``None`` where nothing is
-    left, and every other time where nothing was measured of what is bounded: as far from all failures as one
-    can be is a corner, and where the middle succeeds chance is quicker. Raises ``numpy.linalg.LinAlgError``
-    where rounding defeats a process.
+    What is ``pending`` is assumed to end as predicted, so that proposals keep apart. ``None`` where nothing
+    is left; and every other time where no bounded metric was measured: then the likeliest candidates are as
+    far as possible from all failures, in the corners, and chance is quicker where the middle succeeds. Raises
+    ``numpy.linalg.LinAlgError`` where rounding defeats a process.
     """
     bounds = Bounds(problem, features, pool, told)
     if not bounds.modelled and len(taken) % 2:

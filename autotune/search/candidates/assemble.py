@@ -1,7 +1,7 @@
 """Making a feasible configuration of values that came from somewhere else.
 
-Crossover, a grid and the samplers of other libraries all produce a value a knob without regard to
-conditions and constraints. :func:`assemble` turns such a wish into a configuration where it is one.
+Crossover, a grid and the samplers of other libraries all produce a value for each knob without regard to
+conditions and constraints: a *wish*. :func:`assemble` turns it into a configuration if it is a feasible one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def assemble(space: Space, wish: Mapping[str, Value]) -> Configuration | None:
 
 
 def of_active(space: Space, wish: Mapping[str, Value]) -> Configuration:
-    """The same, whether the constraints hold or not."""
+    """As :func:`assemble`, but whether the constraints hold or not."""
     complete = completed(space, wish)
     return Configuration({name: complete[name] for name in space.active(complete)})
 

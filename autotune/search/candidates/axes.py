@@ -8,7 +8,7 @@ ordered values, integer and float grids one integer axis: the index of the value
 an integer range on a log scale         one integer axis on a log scale
 a continuous range                      one float axis, linear or log
 a choice, a flag                        one category axis
-a permutation of n                      n float axes in [0, 1]: its items in the order of their keys
+a permutation of n                      n float axes in [0, 1]: its items, ordered by their keys
                                         (random keys; Bean, ORSA Journal on Computing 6(2), 1994)
 an assignment of n items                n category axes
 ======================================= =====================================================
@@ -31,7 +31,7 @@ from autotune.space.space import Space
 
 Coordinate: TypeAlias = int | float
 Point: TypeAlias = Mapping[str, Coordinate]
-"""A coordinate an axis, by the axis's name; an inactive knob's axes are absent."""
+"""A coordinate for each axis, by the name of the axis; those of inactive knobs are absent."""
 
 
 @dataclass(frozen=True)

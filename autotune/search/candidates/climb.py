@@ -1,15 +1,15 @@
-"""From the best candidates on: moved along the scales again and again, by less and less.
+"""Climbing from the best candidates: they are moved along the scales again and again, by less and less.
 
-What a sample and the neighbourhoods of a few tries hold is seldom a peak of what is expected. Least so where
+A sample and the neighbourhoods of a few tries seldom hold a peak of the acquisition function. Least so where
 bounds have to hold: there the peak is a sliver along their edge, which a random move of several knobs seldom
-meets, and from which each knob by itself leads away. So the best candidates are moved in their turn, the best
-of all that was found are moved less far, and so on. It is an evolution strategy of few parents (Beyer and
+meets, and from which each knob by itself leads away. So the best candidates are moved, the best of all that
+was found so are moved less far, and so on. This is an evolution strategy with few parents (Beyer and
 Schwefel, Natural Computing 1, 2002) on the model alone. It needs no gradient, so that integers, conditions
-and constraints are no matter, and predictions are asked for by the hundred, which costs little more than one.
+and constraints are no obstacle, and asks for predictions by the hundred, which costs little more than one.
 
-Beside the best it starts from what lies near a try. From a random sample it would end on the highest peaks of
-what is least known, and a process that has seen a few dozen tries is then believed too far from where those
-were made. For the same reason little is gained where no bound is measured
+Apart from the best candidate it starts from some that lie near a try. From a random sample it would end on
+the highest peaks of what is least known, where a process that has seen a few dozen tries is not to be
+believed. For the same reason little is gained where no bound is measured
 (``benchmarks/results/smooth_functions.md``), unless there are many knobs: then what lies near a try differs
 from it in too few of them (``benchmarks/results/many_knobs.md``).
 """
@@ -24,11 +24,11 @@ from autotune.search.contract import Reason
 from autotune.space.configuration import Configuration
 
 PARENTS = 4
-"""The best candidates, from which the next are moved."""
+"""So many of the best candidates are moved in each round."""
 STEPS = (0.1, 0.03, 0.01, 0.002)
-"""Standard deviations of the moves of each round, as fractions of a scale."""
+"""The standard deviation of the moves in each round, as a fraction of a scale."""
 STEPS_AMONG_MANY = (0.2, 0.2, 0.1, 0.1, 0.05, 0.05, 0.02, 0.01)
-"""The same where knobs are many, of which each round changes a few."""
+"""The same where there are many knobs, a few of which change in each round."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Candidate:
 
     configuration: Configuration
     rank: tuple[float, float]
-    """Larger is better: whether it is likely enough to succeed, and then what is to be gained."""
+    """Larger is better: first how likely it is to succeed, as far as that matters, then what it may gain."""
     reason: Callable[[], Reason]
-    """Says what was expected of it."""
+    """Makes the reason for proposing it."""
 
 
 Beside = Callable[[Sequence[Configuration], float], Iterator[Candidate]]
@@ -49,9 +49,9 @@ Beside = Callable[[Sequence[Configuration], float], Iterator[Candidate]]
 def climb(
     best: Candidate, others: Iterator[Candidate], beside: Beside, steps: Sequence[float] = STEPS
 ) -> Candidate:
-    """The best that is found from the ``best`` candidate and those of the ``others`` that come first.
+    """The best that is found from the ``best`` candidate and the first of the ``others``.
 
-    These are to lie near a try. There is a round for each of the ``steps``.
+    The others should lie near a try. There is a round for each of the ``steps``.
     """
     leading = [best, *islice(others, PARENTS - 1)]
     for step in steps:

@@ -1,4 +1,4 @@
-"""Small random changes and crossings of values, one pair a kind of knob: what evolution breeds with."""
+"""Small random changes and crossings of values, for each kind of knob: what evolution breeds with."""
 
 from __future__ import annotations
 
@@ -7,32 +7,30 @@ from collections.abc import Mapping
 import numpy as np
 
 from autotune.search.candidates.assemble import assemble, at, of_active
+from autotune.search.candidates.scales import STEPS
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knobs import Assignment, Permutation
 from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 
-STRIDES = (0.2, 0.05, 0.01)
-"""Standard deviations of a step in a continuous or long range, as fractions of it: one is drawn."""
 LONG = 32
-"""Values beyond which a step in an ordered knob may skip some."""
-REACH = 64
-"""How many values of an ordered knob are looked at to find one that is feasible."""
+"""In an ordered knob with more values a step may skip some."""
+
 ROUNDS = 12
-"""Rounds of a repair, a knob each."""
+"""A repair changes one knob per round, in so many rounds at most ..."""
 TRIES = 4
-"""Changes of that knob tried in a round."""
+"""... and tries so many changes of it in each."""
 
 
 def moved(knob: Knob, value: Value, rng: np.random.Generator) -> Value:
     """Another value near ``value``; the same where there is no other.
 
     A permutation has two items swapped, one moved elsewhere, or a stretch reversed; an assignment has
-    one item moved, or two swapped that are in different places (which keeps what each place holds about
-    as full as it was). An ordered knob goes one step, or in a long range some; a choice becomes another.
+    one item moved, or two swapped that are in different places (so that each place holds as many as
+    before). An ordered knob goes one step, or several in a long range; a choice becomes another one.
     """
     if knob.ordered and (not knob.cells or len(knob.cells[0].values) > LONG):
-        position = knob.position(value) + rng.choice(STRIDES) * rng.standard_normal()
+        position = knob.position(value) + rng.choice(STEPS) * rng.standard_normal()
         there = at(knob, float(np.clip(position, 0.0, 1.0)))
         if there != value or not knob.cells:
             return there
@@ -49,7 +47,7 @@ def moved(knob: Knob, value: Value, rng: np.random.Generator) -> Value:
 
 
 def _direction(place: int, count: int, rng: np.random.Generator) -> int:
-    """Up or down, whichever there is room for."""
+    """1 or -1: up or down, as there is room."""
     if place == 0 or place == count - 1:
         return 1 if place == 0 else -1
     return 1 if rng.random() < 0.5 else -1
@@ -115,7 +113,7 @@ def crossed(knob: Knob, one: Value, other: Value, rng: np.random.Generator) -> V
 
 
 def _some(count: int, rng: np.random.Generator) -> list[bool]:
-    """A stretch of ``range(count)``, or any about half of it."""
+    """Which of ``range(count)`` are kept: a stretch of it, or any, each with a probability of a half."""
     if rng.random() < 0.5:
         return [bool(keep) for keep in rng.random(count) < 0.5]
     start, stop = sorted(rng.integers(count + 1, size=2).tolist())
@@ -128,23 +126,22 @@ def _some(count: int, rng: np.random.Generator) -> list[bool]:
 def stepped(space: Space, here: Configuration, knob: Knob, rng: np.random.Generator) -> Configuration | None:
     """``here`` with ``knob`` moved a little, and whatever has to change with it; ``None`` where that failed.
 
-    An ordered knob goes on in its direction to the next feasible value, as neighbours do.
+    An ordered knob goes in one direction to the next feasible value, as neighbours do.
     """
     if knob.ordered and len(knob.cells) == 1 and len(knob.cells[0].values) <= LONG:
         count, (place,) = len(knob.cells[0].values), knob.split(here[knob.name])
         direction = _direction(place, count, rng)
-        for step in range(1, REACH):
-            if not 0 <= place + step * direction < count:
-                break
-            value = knob.join([place + step * direction])
-            if (child := assemble(space, {**here, knob.name: value})) is not None:
+        for further in range(place + direction, count if direction > 0 else -1, direction):
+            child = assemble(space, {**here, knob.name: knob.join([further])})
+            if child is not None:
                 return child
     wish = {**here, knob.name: moved(knob, here[knob.name], rng)}
     return repaired(space, with_newcomers(space, wish, rng), rng)
 
 
 def with_newcomers(space: Space, wish: Mapping[str, Value], rng: np.random.Generator) -> dict[str, Value]:
-    """``wish`` with a value for each knob that exists under it: the default, or as often a random one."""
+    """``wish`` with a value for each other knob that exists under it: all defaults, or (half the time) random
+    ones."""
     random = rng.random() < 0.5
     chosen: dict[str, Value] = {}
     for knob in space.knobs:
@@ -157,8 +154,8 @@ def with_newcomers(space: Space, wish: Mapping[str, Value], rng: np.random.Gener
 def repaired(space: Space, wish: Mapping[str, Value], rng: np.random.Generator) -> Configuration | None:
     """A feasible configuration near ``wish``; ``None`` where none was found.
 
-    Min-conflicts (Minton et al., Artificial Intelligence 58, 1992): one of the knobs of a violated
-    constraint is moved so that no more constraints are violated than before, and so on for some rounds.
+    Min-conflicts (Minton et al., Artificial Intelligence 58, 1992): in each round one of the knobs of a
+    violated constraint is moved, unless that would violate more constraints than before.
     """
     here = of_active(space, wish)
     broken = space.violated(here)

@@ -1,8 +1,8 @@
-"""Configurations with some of their knobs changed at once, whichever: where there are many knobs.
+"""Configurations with several knobs changed at once, of any kind: for spaces with many knobs.
 
-A neighbour differs in one knob. Of a hundred compiler flags a quarter may matter, and a search that takes one
-step a try needs as many tries as steps, while the model has known for long where they lead. A random
-configuration differs in all of them, and nothing is known of it.
+A neighbour differs in one knob. Of a hundred compiler flags a quarter may matter, and a search that changes
+one knob per try needs as many tries as changes, though the model may long have known where they lead. A
+random configuration differs in all knobs, and nothing is known of it.
 
 Like what is moved along scales (:mod:`~autotune.search.candidates.neighbourhood`) these are rows of numbers,
 of which one becomes a configuration.
@@ -24,15 +24,18 @@ from autotune.space.configuration import Configuration, Value
 from autotune.space.knobs.items import Items
 
 MUTANTS = 50
-"""Around each configuration."""
+"""How many are made of each configuration."""
 CHANGED = 1.5
-"""Knobs in which one is to differ, in the mean."""
+"""In how many knobs each differs from it, on average."""
 
 Mask = NDArray[np.bool_]
 
 
 class Changes:
-    """What may be changed of the configurations of a space, and how; not what decides which knobs exist."""
+    """What may be changed in the configurations of a space, and how.
+
+    Knobs that decide which others exist are left as they are.
+    """
 
     def __init__(self, features: Features) -> None:
         self.features = features
@@ -47,7 +50,7 @@ class Changes:
             for knob, columns, may in zip(features.discrete, self.columns, free, strict=True)
             if may and isinstance(knob, Items) and knob.distinct and len(knob.cells) > 1
         ]
-        """Knobs whose cells change together: orders of several items, since that of one never changes."""
+        """Knobs whose cells change together: orders of at least two items."""
         alone = [may and not knob.distinct for knob, may in zip(features.discrete, free, strict=True)]
         self.sizes = features.cell_sizes
         self.alone: Mask = np.repeat(np.array(alone, dtype=bool), widths) & (self.sizes > 1)
@@ -60,8 +63,8 @@ class Changes:
     def of(self, cells: Integers, step: float, rng: np.random.Generator) -> Integers:
         """Another value for each cell that has one, for rows (n, cells).
 
-        An ordered one goes one step as often as it is drawn anew; in a long range it is moved, by a ``step``
-        of its length about.
+        An ordered one goes one step up or down half of the time, and else is drawn anew; in a long list it is
+        moved by about a ``step``, in parts of its length.
         """
         anew = (cells + 1 + rng.integers(np.maximum(self.sizes - 1, 1), size=cells.shape)) % self.sizes
         up = np.where(cells == 0, True, (cells < self.sizes - 1) & (rng.random(cells.shape) < 0.5))
@@ -78,7 +81,7 @@ class Mutants:
 
     changes: Changes
     centres: Sequence[Configuration]
-    """What each row was."""
+    """What each row was before it was changed."""
     cells: Integers
     floats: Floats
     changed_cells: Mask

@@ -1,14 +1,14 @@
-"""What lies near some configurations of a space that cannot be listed: made by the hundred, as numbers alone.
+"""What lies near some configurations of a space that cannot be listed: made by the hundred, as mere numbers.
 
-A neighbour differs by one step in one knob. Along a continuous knob or a long range one step leads nowhere:
-what has a place on a scale is moved along it as well, a little or far, alone, all together, and some
-together. Of all these rows of numbers one becomes a configuration.
+A neighbour differs by one step in one knob. Along a continuous knob or a long range one step leads nowhere.
+So knobs with a scale are also moved along it, a little or far: each alone, all together, and some together.
+Of all these rows of numbers one becomes a configuration.
 
-An order or an assignment of many items has more neighbours than can be made: some are drawn, others each
-time, and are rows of numbers too.
+An order or an assignment of many items has more neighbours than can be made. Some are drawn, different ones
+each time, and are rows of numbers too.
 
-There are so few of each kind that the best is seldom a peak of the model. Where bounds are measured, or knobs
-are many, a search climbs on from there (:mod:`~autotune.search.candidates.climb`).
+There are so few of each kind that the best is seldom a peak of the model. Where bounds are measured, or there
+are many knobs, a search climbs on from there (:mod:`~autotune.search.candidates.climb`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.candidates.assemble import at, of_active
-from autotune.search.candidates.sampled import STEPS, groups
+from autotune.search.candidates.sampled import groups
+from autotune.search.candidates.scales import STEPS
 from autotune.search.models.features import SMALL_TABLE, Features
 from autotune.search.models.gaussian_process import Floats, Inputs, Integers
 from autotune.space.configuration import Configuration, Value
@@ -31,14 +32,14 @@ from autotune.space.knobs.knob import Knob
 from autotune.space.steps import drawn_of, neighbours
 
 SOME = 50
-"""Times that a random part of the knobs moves, around each configuration. Tries that differ in one knob each
-say little of the others; where readings are noisy, what is learned from a try is what all its knobs say."""
+"""So often a random part of the knobs of a configuration is moved. Tries that differ in one knob say little
+about the others; where readings are noisy, a try should teach about as many knobs as possible."""
 ALONG = 100
-"""Steps from each configuration along the sliver that constraints leave of a space."""
+"""So many steps are made from each configuration along the sliver that constraints leave of a space."""
 MOVES = 8
-"""Times that a random part of the knobs moves, around each configuration that a search climbs from."""
+"""So often a random part of the knobs is moved, of each configuration that a search climbs from."""
 SHORT = 4
-"""Values of an ordered knob up to which its neighbours are all that there is to try."""
+"""An ordered knob with up to this many values has a neighbour at nearly all of them."""
 
 Mask = NDArray[np.bool_]
 
@@ -70,7 +71,7 @@ class Scale:
             self._codes = np.array([knob.position(value) for value in values])
 
     def positions(self, cells: Integers) -> Floats:
-        """Of cell indices, of which each is that of a value."""
+        """The positions of cell indices (n,), each of which is that of a value."""
         if self._codes is not None:
             return np.asarray(self._codes[cells])
         knob = self.knob
@@ -78,7 +79,7 @@ class Scale:
         return knob.positions((knob.low + knob.step * cells).tolist())
 
     def cells(self, positions: Floats) -> Integers:
-        """The cell indices of the values that are nearest."""
+        """The cell indices of the values nearest to these positions (n,)."""
         if self._codes is not None:
             middles = (self._codes[1:] + self._codes[:-1]) / 2
             return np.asarray(np.searchsorted(middles, positions))
@@ -90,7 +91,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Crowd:
-    """A knob of so many neighbours that some are drawn."""
+    """A knob with so many neighbours that only some are drawn."""
 
     knob: Items
     columns: slice
@@ -102,7 +103,8 @@ class Crowd:
 class Scales:
     """The knobs of a space along which a configuration can be moved: continuous ones, then long lists.
 
-    Not those that decide which others exist. Beside them, those whose neighbours are drawn.
+    Those that decide which others exist are left out. Kept beside them are the knobs whose neighbours are
+    drawn (:attr:`crowds`).
     """
 
     def __init__(self, features: Features) -> None:
@@ -133,7 +135,7 @@ class Scales:
         return np.array([knob.name in configuration for knob in self.knobs], dtype=bool)
 
     def moved(self, rows: Rows, moving: Mask, steps: Floats) -> Rows:
-        """The rows, moved so far along the scales where ``moving``; both of shape (n, knobs)."""
+        """The rows, moved by ``steps`` along the scales where ``moving`` is set; both of shape (n, knobs)."""
         cells, floats = rows.cells.copy(), rows.floats.copy()
         count = len(self.floating)
         here = moving[:, :count]
@@ -175,7 +177,7 @@ class Surroundings:
     centre: Configuration
     neighbours: tuple[Configuration, ...]
     rows: Rows
-    """Of the centre, and then of the neighbours."""
+    """The centre, and then the neighbours."""
     movable: Mask
     """Which of the scales' knobs the centre has."""
 
@@ -198,7 +200,7 @@ class Moved:
     rows: Rows
     centres: Sequence[Configuration]
     moving: Mask
-    """Which of the scales' knobs were; shape (rows, knobs)."""
+    """Which of the scales' knobs were moved; shape (rows, knobs)."""
 
 
 @dataclass(frozen=True)
@@ -227,8 +229,8 @@ class Stepped:
 class Nearby:
     """Candidates around some configurations: their neighbours, and those moved along the scales.
 
-    Of the latter, and of neighbours that were drawn, none is made before it is asked for: there are hundreds,
-    of which one is chosen.
+    The latter, and neighbours that were drawn, are made into configurations only when they are asked for:
+    there are hundreds, of which one is chosen.
     """
 
     scales: Scales

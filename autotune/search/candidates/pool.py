@@ -1,8 +1,8 @@
-"""Where an acquisition function is evaluated: a sample of the space, and around the best.
+"""Where an acquisition function is evaluated: on a sample of the space, and around the best.
 
 A uniform sample alone misses the optimum's neighbourhood in a large space; the neighbourhoods alone would
-make the search local. The sample stays for a number of asks, so that what a surrogate knows of it has only
-to be updated.
+make the search local. The sample is kept for a number of asks, so that a surrogate's predictions for it only
+have to be updated.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 
 LISTED = 100_000
-"""Feasible sets up to this size are held as a matrix: whole neighbourhoods are found at once."""
+"""Feasible sets up to this size are held as a matrix, in which whole neighbourhoods are found at once."""
 REACH = 2
-"""Knobs in which a neighbour there may differ from an incumbent."""
+"""In how many cells a neighbour in such a matrix may differ from its centre."""
 DRAWN = 500
-"""Random candidates at most where each has to be made by itself ..."""
+"""In a larger space random candidates are made one by one: at most so many. They are kept ..."""
 GROWN = 1.25
-"""... and by what factor the observations grow until others are drawn."""
+"""... until there are so many times as many observations."""
 KEPT = 16
-"""Configurations whose surroundings are kept, where they have to be found: the best, and some before."""
+"""There, the surroundings of so many configurations are kept: the best, and some that were so before."""
 
 
 class Fresh(Protocol):
-    """Candidates as rows of numbers, of which a few become configurations."""
+    """Candidates as rows of numbers. Only those that are asked for are made into configurations."""
 
     @property
     def inputs(self) -> Inputs: ...
@@ -44,29 +44,30 @@ class Fresh(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int, /) -> Configuration | None:
-        """``None`` for what turns out not to be feasible."""
+        """``None`` where it turns out not to be feasible."""
 
 
 class Pool(ABC):
-    """Candidates in columns that a surrogate watches, and some that are made for one ask only.
+    """Candidates in columns that a surrogate watches, and *fresh* ones that are made for one ask only.
 
     They may hold configurations that were tried already.
     """
 
     fresh: Fresh
-    """What was made for this ask only."""
+    """Those that were made for this ask only."""
 
     @abstractmethod
     def near(self, incumbents: Sequence[Configuration], rng: np.random.Generator) -> Integers:
         """The columns to choose from: the sample and what is near an incumbent, new columns last.
 
-        Where what is near has to be made, it is in :attr:`fresh` until the next call.
+        Where neighbours have to be made they get no columns, but are in :attr:`fresh` until the next call.
         """
 
     def beside(self, centres: Sequence[Configuration], step: float, rng: np.random.Generator) -> Integers:
-        """No columns; what is a ``step`` from the ``centres`` along the scales is in :attr:`fresh`.
+        """Put what is about a ``step`` from the ``centres`` along the scales into :attr:`fresh`.
 
-        Only where it :attr:`can_climb`. Where there are :attr:`many` knobs it differs in others as well.
+        Returns the columns to choose from, which are none. Only for a pool that :attr:`can_climb`. Where
+        there are :attr:`many` knobs, others than those with a scale change as well.
         """
         raise NotImplementedError
 
@@ -77,7 +78,7 @@ class Pool(ABC):
 
     @property
     def many(self) -> bool:
-        """Whether the knobs of a space that cannot be listed are so many that a step in one leads nowhere."""
+        """Whether the space cannot be listed and has so many knobs that a step in one leads nowhere."""
         return False
 
     def inputs(self, first: int) -> Inputs:
@@ -96,12 +97,12 @@ class Pool(ABC):
     def __getitem__(self, column: int) -> Configuration: ...
 
     def candidate(self, columns: Integers, index: int) -> Configuration | None:
-        """By its place among the ``columns`` and then what is fresh; ``None`` where that is not feasible."""
+        """The one at ``index`` of the ``columns`` and then the fresh ones; ``None`` where not feasible."""
         return self[columns[index]] if index < len(columns) else self.fresh[index - len(columns)]
 
 
 class Neighbourhoods:
-    """Of configurations in a feasible set that is held as a ``matrix``: found once, kept."""
+    """Neighbours in a feasible set that is held as a ``matrix``: found once for each centre, and kept."""
 
     def __init__(self, features: Features, matrix: Integers) -> None:
         self.matrix = matrix
@@ -109,7 +110,7 @@ class Neighbourhoods:
         self._found: dict[str, Integers] = {}
 
     def of(self, centre: Configuration) -> Integers:
-        """The rows that differ from ``centre`` in at most :data:`REACH` knobs."""
+        """The rows that differ from ``centre`` in at most :data:`REACH` cells."""
         if centre.hash not in self._found:
             differing = np.count_nonzero(self.matrix != self._features.row(centre), axis=1)
             self._found[centre.hash] = np.flatnonzero(differing <= REACH)
@@ -154,7 +155,7 @@ class Listed(Pool):
         return space.configuration(values)
 
     def _columns(self, numbers: Integers) -> Integers:
-        """The columns of these rows of the matrix; they get one where they have none."""
+        """The columns of these rows of the matrix; rows without a column get one."""
         new = numbers[self._column_of[numbers] < 0]
         self._column_of[new] = np.arange(len(new)) + len(self._numbers)
         self._numbers = np.concatenate([self._numbers, new])
@@ -171,7 +172,7 @@ class Drawn(Pool):
         known: dict[str, Surroundings],
         sample: Sequence[Configuration],
     ) -> None:
-        """``known``: surroundings that were found already, by the hash of their centre; added to."""
+        """``known``: the surroundings found so far, by the hash of their centre; new ones are added to it."""
         self._features = features
         self._scales = scales
         self._known = known
@@ -216,7 +217,7 @@ class Drawn(Pool):
         return self._sample[column]
 
     def _around(self, centre: Configuration) -> Surroundings:
-        """Kept for the latest."""
+        """Found once, and kept for the latest centres."""
         found = self._known.pop(centre.hash, None) or Surroundings.of(self._features, self._scales, centre)
         self._known[centre.hash] = found
         if len(self._known) > KEPT:
@@ -225,10 +226,10 @@ class Drawn(Pool):
 
 
 def towards_default(space: Space, drawn: Configuration, rng: np.random.Generator) -> Configuration:
-    """The default with a part of its knobs as they were ``drawn``, from one of them to nearly all.
+    """The default with some of its knobs set as in ``drawn``: from one of them to nearly all.
 
-    Of a hundred settings that somebody chose half are seldom wrong. ``drawn`` itself where a constraint
-    forbids it.
+    If somebody chose a hundred settings, half of them are seldom wrong. ``drawn`` itself where constraints
+    forbid the mixture.
     """
     share = len(drawn) ** -rng.random()
     changed = {name: value for name, value in drawn.items() if rng.random() < share}
@@ -247,14 +248,15 @@ class Pools:
         self._sample: tuple[int, list[Configuration]] = (-1, [])
 
     def draw(self, features: Features, due: int) -> Pool:
-        """That of a surrogate fitted to ``due`` observations, seen through ``features`` of the same space."""
+        """The pool of a surrogate fitted to ``due`` observations, which sees it through ``features``."""
         if self._listable:
             rng = np.random.default_rng((self._seed, due))
             return Listed(features, self._scales, self._neighbourhoods, rng, self._count)
         return Drawn(features, self._scales, self._surroundings, self._drawn(due))
 
     def _drawn(self, due: int) -> list[Configuration]:
-        """Made anew when :data:`GROWN` times as much is known: to make them takes longer than a fit."""
+        """The sample, made anew when there are :data:`GROWN` times as many observations: it takes longer than
+        a fit."""
         age = int(math.log(due + 1) / math.log(GROWN))
         if self._sample[0] != age:
             rng = np.random.default_rng((self._seed, age))
@@ -276,6 +278,6 @@ class Pools:
     @cached_property
     def _neighbourhoods(self) -> Neighbourhoods:
         matrix = self._features.space.feasible.matrix()
-        # Comparing all rows with one is what costs, and small integers cost less.
+        # What takes time is to compare all rows with one, and less of it with small integers.
         small = matrix.size and matrix.max() < 2**15
         return Neighbourhoods(self._features, matrix.astype(np.int16) if small else matrix)

@@ -1,4 +1,4 @@
-"""From what a library wished for to the nearest configuration that can be tried."""
+"""From what another library asked for to the nearest configuration that can be tried."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from autotune.space.space import Space
 from autotune.space.steps import some_neighbours
 
 SAMPLE = 64
-"""Random feasible configurations, the nearest of which is where the walk begins."""
+"""The walk begins at the nearest of so many random feasible configurations."""
 STEPS = 64
-"""Most steps of the walk."""
+"""The most steps of a walk."""
 
 
 def project(
@@ -52,7 +52,7 @@ def project(
 
 
 def gap(space: Space, one: Mapping[str, Value], goal: Mapping[str, Value]) -> float:
-    """How far a configuration is from a value for every knob: the knobs' distances added up.
+    """How far a configuration is from ``goal``, a value for every knob: the sum of the knobs' distances.
 
     An inactive knob counts as its default.
     """

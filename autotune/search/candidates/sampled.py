@@ -1,4 +1,8 @@
-"""Where an acquisition function is evaluated: a sample of what is left, and around the best."""
+"""Candidates as configurations: a sample of what is left, and what is around the best.
+
+For models of other libraries, which take any configurations. Our own take rows of numbers, by the thousand:
+:mod:`~autotune.search.candidates.pool`.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.candidates.assemble import at, of_active
+from autotune.search.candidates.scales import STEPS
 from autotune.search.candidates.untried import untried
 from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.steps import some_neighbours
-
-Floats = NDArray[np.float64]
-
-STEPS = (0.2, 0.05, 0.01)
-"""Standard deviations of the steps tried along a scale, as fractions of it."""
 
 
 def candidates(
@@ -49,43 +49,28 @@ def around(space: Space, centre: Configuration, rng: np.random.Generator) -> lis
 
 def shifted(space: Space, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:
     """The centre with its continuous knobs moved a little: one at a time, and all together."""
-    moving = moving_in(space, centre)
-    here = np.array([space.knob(name).position(centre[name]) for name in moving])
-    found = (placed(space, centre, moving, here, there) for there in steps_from(here, rng))
-    return [configuration for configuration in found if configuration is not None]
-
-
-def moving_in(space: Space, centre: Configuration) -> list[str]:
-    """The continuous knobs of the ``centre``."""
-    return [name for name in space.continuous if name in centre]
-
-
-def steps_from(here: Floats, rng: np.random.Generator) -> Floats:
-    """Positions (rows, knobs) near ``here`` (knobs,), with one knob moved in a row, or all."""
-    moved = groups(len(here))
-    steps = np.repeat(STEPS, len(moved) // len(STEPS))[:, None] * rng.standard_normal(moved.shape)
-    return np.clip(np.where(moved, here + steps, here), 0.0, 1.0)
+    knobs = [space.knob(name) for name in space.continuous if name in centre]
+    here = np.array([knob.position(centre[knob.name]) for knob in knobs])
+    moving = groups(len(knobs))
+    steps = np.repeat(STEPS, len(moving) // len(STEPS))[:, None] * rng.standard_normal(moving.shape)
+    positions = np.clip(here + steps, 0.0, 1.0)
+    found = []
+    for moves, there in zip(moving, positions, strict=True):
+        moved = {
+            knob.name: at(knob, float(position))
+            for knob, move, position in zip(knobs, moves, there, strict=True)
+            if move
+        }
+        configuration = of_active(space, {**centre, **moved})
+        if space.allows(configuration):
+            found.append(configuration)
+    return found
 
 
 def groups(knobs: int) -> NDArray[np.bool_]:
-    """Which of the knobs move in each row: each alone, and all together, twice for each of :data:`STEPS`."""
+    """Which knobs move in each row (rows, knobs): each alone, and all together; twice for each of
+    :data:`~autotune.search.candidates.scales.STEPS`."""
     moved = np.eye(knobs, dtype=bool)
     if knobs > 1:
         moved = np.vstack([moved, np.ones((1, knobs), dtype=bool)])
     return np.tile(moved, (2 * len(STEPS), 1))
-
-
-def placed(
-    space: Space, centre: Configuration, moving: Sequence[str], here: Floats, there: Floats
-) -> Configuration | None:
-    """The ``centre``, whose knobs ``moving`` stand ``here``, with those that move over ``there``.
-
-    ``None`` where a constraint forbids it. Both have shape (knobs,); where they are equal the value stays.
-    """
-    moved = {
-        name: at(space.knob(name), float(position))
-        for name, position, before in zip(moving, there, here, strict=True)
-        if position != before
-    }
-    configuration = of_active(space, {**centre, **moved})
-    return configuration if space.allows(configuration) else None

@@ -1,11 +1,13 @@
-"""Numbers by how far they are along a range."""
+"""Moving along a range: how far, and which number is there."""
 
 from __future__ import annotations
 
 import math
 
+STEPS = (0.2, 0.05, 0.01)
+"""Standard deviations of a random step along a scale, as fractions of it: far, near and next to it."""
 AT_THE_END = 1e-12
-"""Of a range: what is nearer to its end than this is meant to be the end, and off it by rounding."""
+"""A fraction of a range that is nearer to its end than this is off it by rounding only, and means the end."""
 
 
 def between(low: float, high: float, fraction: float, *, log: bool) -> float:

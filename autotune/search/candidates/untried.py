@@ -10,9 +10,9 @@ from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 
 BATCH = 32
-"""Draws a round: enough that one round nearly always ends the matter in a space that is mostly untried."""
+"""Draws per round: in a space that is mostly untried, one round nearly always holds something new."""
 ROUNDS = 32
-"""Rounds before a space that cannot be counted is taken to be exhausted."""
+"""After so many rounds without anything new, a space that cannot be counted is taken to be exhausted."""
 
 
 def untried(
@@ -24,7 +24,7 @@ def untried(
     """Configurations drawn uniformly from the feasible ones whose hash is not in ``taken``, each once.
 
     It ends when there are none left. While most of the space is untried, a draw is repeated until it is
-    new; after that the rest is counted and drawn from by index, so that also the last configuration
+    new; after that the rest is counted and drawn from by index, so that even the last configuration
     is found at once. ``known`` are the configurations behind ``taken``, told and pending. Where the
     space has continuous knobs, or can only be bounded, a thousand draws without a new one end it.
     """
@@ -41,7 +41,7 @@ def untried(
 
 
 def _by_rounds(space: Space, rng: np.random.Generator, taken: Container[str]) -> Iterator[Configuration]:
-    """All that are new of each round, which is drawn whole: a continuous space hardly repeats itself."""
+    """Whatever is new in round after round: draws from a continuous space hardly ever repeat themselves."""
     given: set[str] = set()
     in_vain = 0
     while in_vain < ROUNDS:

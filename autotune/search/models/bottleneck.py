@@ -1,7 +1,7 @@
-"""What an assignment costs, by the arithmetic of a pipeline: a model of few parameters that trials teach.
+"""What an assignment costs, by the arithmetic of a pipeline: a model of few parameters, learned from trials.
 
 Items are put on places (layers on devices, say). Each place has a load: what its items cost there, and what
-it costs that one of two items which work together is elsewhere. The metric is between two extremes, the sum
+it costs that items which work together are on different places. The metric is between two extremes, the sum
 of the loads (they take turns) and the largest (they work at the same time)::
 
     load[d] = sum_{i on d} exp(weight_i + slowness_d + own_id) + sum_{i on d, j not} exp(link_ij) / 2
@@ -9,11 +9,12 @@ of the loads (they take turns) and the largest (they work at the same time)::
 
 ``turns`` is a logistic function of a parameter; other knobs add to that and to ``effect``, by their value.
 All parameters have normal priors, so that the model can be asked before it knows much: it then says that
-equal shares of neighbours are best. Where a metric is known for each place (``busy_gpu0``, ``busy_gpu1``),
-what its items cost there is fitted too. By how much all places of a trial take longer than foretold, and the
-metric with them, is the pace of the machine in that minute: noise that they share, and that shows by it.
+equal shares of neighbouring items are best. Where a metric is known for each place (``busy_gpu0``,
+``busy_gpu1``), what the items there cost is fitted to that as well. If all places of a trial take longer than
+predicted, and the metric with them, the machine was slower in that minute: noise that they share, called its
+pace.
 
-Fitted is the maximum of the posterior, by Levenberg and Marquardt's method.
+The parameters are those that maximise the posterior, found by Levenberg and Marquardt's method.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 SHARP = 12.0
-"""The largest load is taken as the norm of this power, which is smooth."""
+"""The norm of this power stands for the largest load, since it is smooth."""
 NOISE = 0.05
-"""Standard deviation of the metric's logarithm that the model leaves unexplained."""
+"""Standard deviation of what the model leaves unexplained of the logarithm of the metric."""
 BUSY_NOISE = 0.05
-"""The same of what a place was busy."""
+"""The same for the logarithm of how long a place was busy."""
 PACE = 0.15
-"""The same of all these of a trial together: the machine may be slower than a minute ago, everywhere."""
+"""The same for what all these of one trial have in common: the machine may be slower than a minute ago."""
 ITERATIONS = 25
-"""Steps of a fit at most."""
+"""The most steps of a fit."""
 
 
 @dataclass(frozen=True)
@@ -147,15 +148,17 @@ class Bottleneck:
         return self.level + self._evaluate(parameters, rows)[0]
 
     def slowness(self, parameters: Floats, data: Data) -> Floats:
-        """By how much the machine was slower than usual in each trial, by what its places worked; logarithms
-        (n,), 0 where that is not known."""
+        """How much slower than usual the machine was in each trial, by how long its places worked.
+
+        Logarithms, of shape (n,); 0 where that is not known.
+        """
         _, _, work, _ = self._evaluate(parameters, data.rows)
         known, beside = _beside(work, data.busy - self.level)
         certain = known.sum(axis=1) * (PACE / BUSY_NOISE) ** 2
         return np.asarray(-beside.sum(axis=1) / np.maximum(known.sum(axis=1), 1) * certain / (certain + 1.0))
 
     def fit(self, data: Data, beliefs: Beliefs) -> Floats:
-        """The most likely parameters: damping falls after a step that helped, and rises after another."""
+        """The most probable parameters. Damping is lowered after a step that helped, and else raised."""
         mean, spread = beliefs.mean, beliefs.spread
         found = mean.copy()
         residual, slope = self._residuals(found, data)
@@ -179,7 +182,7 @@ class Bottleneck:
         return found
 
     def _residuals(self, parameters: Floats, data: Data) -> tuple[Floats, Floats]:
-        """What is left, in standard deviations, shape (m,), and its slopes, shape (m, parameters)."""
+        """The residuals, in standard deviations, shape (m,), and their slopes, shape (m, parameters)."""
         predicted, slope, work, by_work = self._evaluate(parameters, data.rows)
         known, beside = _beside(work, data.busy - self.level)
         safe = np.where(known, work, 1.0)
@@ -191,8 +194,8 @@ class Bottleneck:
         return left.ravel(), slopes.reshape(left.size, -1)
 
     def _evaluate(self, parameters: Floats, rows: Rows) -> tuple[Floats, Floats, Floats, Floats]:
-        """Log metric above the level (n,) and slopes (n, p); what the items of each place cost (n, places),
-        and slopes."""
+        """The log metric less the level (n,) and its slopes (n, p); what the items on each place cost there
+        (n, places) and its slopes (n, places, p)."""
         parts, places = self.shape.parts, self.shape.places
         n = len(rows)
         there = (rows.place[:, :, None] == np.arange(places)).astype(float)  # (n, items, places)
@@ -234,7 +237,7 @@ class Bottleneck:
 
 
 def _beside(work: Floats, busy: Floats) -> tuple[NDArray[np.bool_], Floats]:
-    """Where it is known what a place was busy (n, places), and by how much the model has more, else 0."""
+    """Where it is known how long a place was busy (n, places); how much more the model predicts, else 0."""
     known = ~np.isnan(busy) & (work > 0.0)
     return known, np.where(known, np.log(np.where(known, work, 1.0)) - np.where(known, busy, 0.0), 0.0)
 
@@ -242,8 +245,8 @@ def _beside(work: Floats, busy: Floats) -> tuple[NDArray[np.bool_], Floats]:
 def _apart(together: Floats, what: Floats) -> Floats:
     """Residuals or slopes ``what`` (n, k, p), in units of their own noise, without the noise they share.
 
-    Row by row the covariance is the unit matrix and the outer product of ``together`` (n, k) with itself;
-    this multiplies by the root of its inverse.
+    The covariance of each row is the unit matrix plus the outer product of ``together`` (n, k) with itself;
+    this multiplies by the inverse of its square root.
     """
     squares = np.square(together).sum(axis=1)
     shrunk = (1.0 - 1.0 / np.sqrt(1.0 + squares)) / squares

@@ -26,14 +26,14 @@ from autotune.space.spec import MetricSpec
 from autotune.status import Status
 
 FEWEST = 2
-"""Different values of a metric from which it has a model."""
+"""How many different values of a metric it takes for a model."""
 MOST = 200
-"""Trials that a model is fitted to; spread evenly over all where there are more."""
+"""A model is fitted to at most so many trials, spread evenly over all."""
 FAR = 3.0
-"""Values are cut so many times as far beyond a bound as the farthest of them is inside it, or as half of
-all are from it: where few are inside, those outside tell where more may be."""
+"""Values beyond a bound are cut at so many times the distance of the farthest value inside it, or the median
+distance of all values if that is more: where few are inside, those outside show where more may be."""
 LEAST = -1e100
-"""The least logarithm of a probability: far out there is still an order among the hopeless."""
+"""The smallest logarithm of a probability. So small that there is still an order among the hopeless."""
 
 
 def is_bounded(metric: MetricSpec) -> bool:
@@ -50,8 +50,9 @@ def past_bound(problem: Problem, observation: Observation) -> bool:
 
 
 def as_run(problem: Problem, observations: Sequence[Observation]) -> list[Observation]:
-    """The same, where a trial that is past a bound counts as a success: it ran, and that is what a model of
-    failures is to learn of it. The rest is for the model of the bounds.
+    """The observations as a model of failures learns them: a trial past a bound counts as a success.
+
+    It ran, after all. That it is past the bound is for the model of the bounds to learn.
     """
     return [replace(o, status=Status.OK) if past_bound(problem, o) else o for o in observations]
 
@@ -64,7 +65,7 @@ class Bounds:
     ) -> None:
         """Learn from the observations ``first``.
 
-        A metric of which they know fewer than :data:`FEWEST` values is taken to be within its bounds. Raises
+        A metric with fewer than :data:`FEWEST` different values is taken to be within its bounds. Raises
         ``numpy.linalg.LinAlgError`` where rounding defeats a process.
         """
         self._pool = pool
@@ -78,11 +79,11 @@ class Bounds:
 
     @property
     def modelled(self) -> bool:
-        """Whether there is a model of any metric."""
+        """Whether any metric has a model."""
         return bool(self._metrics)
 
     def learn(self, observations: Sequence[Observation]) -> None:
-        """Learn those of all ``observations`` that came since."""
+        """Learn from those of all ``observations`` that are new."""
         new = observations[self._seen :]
         for metric in self._metrics:
             metric.learn(new)
@@ -90,7 +91,7 @@ class Bounds:
 
     @contextmanager
     def supposing(self, inputs: Inputs) -> Iterator[None]:
-        """While this lasts, what is at ``inputs`` counts as measured as predicted."""
+        """Inside the block it is as if what is predicted at ``inputs`` had been measured there."""
         for metric in self._metrics:
             metric.suppose(inputs)
         try:
@@ -100,7 +101,7 @@ class Bounds:
                 metric.drop(len(inputs))
 
     def log_probability(self, columns: Integers) -> Floats:
-        """Of all bounds together, at columns of the pool, and then at what is fresh in it."""
+        """That all bounds hold, at columns of the pool, followed by its fresh candidates."""
         total = np.zeros(len(columns) + len(self._pool.fresh))
         if not self._metrics:
             return total
@@ -151,7 +152,7 @@ class _Bounded:
         self._targets = np.concatenate([self._targets, self._scale(values)])
 
     def suppose(self, inputs: Inputs) -> None:
-        """Take it for measured what is predicted at ``inputs``, until it is dropped."""
+        """Take what is predicted at ``inputs`` as measured, until it is dropped."""
         believed, _ = self.posterior.predict_at(self._targets[:, None], inputs)
         self.posterior.add(inputs, np.zeros(len(inputs)))
         self._targets = np.concatenate([self._targets, believed[:, 0]])
@@ -162,7 +163,7 @@ class _Bounded:
         self._targets = self._targets[: len(self._targets) - count]
 
     def _values(self, observations: Sequence[Observation]) -> Floats:
-        """What each has measured; of one whose square overflows, that it is large."""
+        """What was measured in each; numbers whose squares overflow are cut."""
         found = np.array([_value(o, self.metric.name) for o in observations], dtype=float)
         return np.asarray(np.clip(found, -HUGE, HUGE))
 
@@ -180,9 +181,9 @@ class _Bounded:
         return np.maximum(log_between(under, below), LEAST)
 
     def _fitted(self, values: Floats, inputs: Inputs) -> Fitted:
-        """The model under which the values are the more probable; of equal ones the usual."""
+        """The model under which the values are more probable; the usual one if both are equal."""
         limits = [limit for limit in (self.metric.at_most, self.metric.at_least) if limit is not None]
-        # Of what has a bound, a thin slice of a range may be all that keeps it.
+        # A bound may hold in a thin slice of a range only.
         usual = GaussianProcess(self._features.columns, Prior(wide=True))
         scale = self._scale_of(values, min(float(values.min()), *limits))
         plain = self._scale_of(values, -math.inf)
@@ -217,8 +218,8 @@ class _Bounded:
 
 
 def log_between(low: Floats, high: Floats) -> Floats:
-    """The logarithm of the probability that a standard normal number is between them, far out as well."""
-    mirrored = low > 0.0  # where both probabilities below are nearly 1, those above are taken
+    """The logarithm of the probability that a standard normal number is between them, however far out."""
+    mirrored = low > 0.0  # where the probabilities of being below are nearly 1, those of being above are used
     low, high = np.where(mirrored, -high, low), np.where(mirrored, -low, high)
     below, under = log_ndtr(high), log_ndtr(low)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -231,7 +232,7 @@ def _known(metric: MetricSpec, observations: Sequence[Observation]) -> list[Obse
 
 
 def _value(observation: Observation, name: str) -> float | None:
-    """What a whole trial measured of a bounded metric, whether its bound held or not."""
+    """A bounded metric as a trial that was not stopped measured it, whether its bound held or not."""
     if observation.fraction < 1.0:
         return None
     value = observation.metrics.get(name, observation.bounded.get(name))

@@ -1,11 +1,11 @@
 """A Gaussian process that is told numbers, or only that a number is past a threshold.
 
 A configuration that ran out of memory needed more than there is, though nobody knows how much; one that fails
-for a hidden reason is past a limit whose scale nobody knows, and one that succeeds is below it. What such
-a trial says is a step, not a normal distribution. Expectation propagation replaces each step by the
-normal observation (a *site*) that has the same effect on mean and variance, given all the others (Minka,
+for a hidden reason is past a limit whose scale nobody knows, and one that succeeds is below it. The
+likelihood of such a trial is a step, not a normal distribution. Expectation propagation replaces each step by
+the normal observation (a *site*) that has the same effect on mean and variance, given all the others (Minka,
 2001; Rasmussen and Williams 2006, sections 3.6 and 5.5.2). With the sites the process is an ordinary one
-again: :class:`~autotune.search.models.posterior.Posterior` predicts, and a trial more is a row more.
+again: :class:`~autotune.search.models.posterior.Posterior` predicts, and each further trial is one row more.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from autotune.search.models.gaussian_process import JITTER, Floats, GaussianProc
 from autotune.search.models.posterior import Posterior
 
 SWEEPS = 12
-"""Rounds of expectation propagation; sites seldom move any more after half of them."""
+"""The most rounds of expectation propagation; sites seldom move any more after half of them."""
 SETTLED = 1e-3
-"""A round that moves the sites by less, in standard deviations, is the last."""
+"""A round that moves no site by more than this, in standard deviations, is the last."""
 STEPS = 15
-"""Steps of the fit: the sites that it is made for are approximate themselves."""
+"""Steps of the fit: few, since the sites that it is made for are approximate themselves."""
 LEAST = 1e-6
-"""The least share of its variance that a step takes from a value: beyond it nothing is learned."""
+"""The smallest part of a value's variance that a step takes away, since sites have to be finite."""
 
 
 Expected: TypeAlias = Callable[[Inputs], Floats]
-"""The values of some rows (n,) as they are thought to be before any is known."""
+"""The values that some rows (n,) are expected to have before any is known."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Known:
         return len(self.numbers)
 
     def less(self, shift: Floats) -> Known:
-        """The same of the values without a ``shift`` (n,)."""
+        """The same about the values less a ``shift`` (n,)."""
         return Known(self.numbers - shift, self.sides)
 
     def joined(self, other: Known) -> Known:
@@ -62,7 +62,7 @@ class Known:
 class Sites:
     """Normal observations that stand for what is known; each of shape (n,).
 
-    Beside each site, what all the others say of that value: ``others``, a mean, and ``spread``.
+    ``others`` and ``spread``: mean and standard deviation of each value, as all other sites predict it.
     """
 
     means: Floats
@@ -87,7 +87,7 @@ class CensoredProcess:
     ) -> None:
         """Fit the process to what is known at ``inputs``, and condition it on that.
 
-        The values are ``expected`` beforehand, or about 0; the process is over what they differ from that.
+        ``expected``: the prior mean of the values, by default 0; the process is over the difference from it.
         Raises ``numpy.linalg.LinAlgError`` where rounding defeats the process.
         """
         self.process = process
@@ -131,7 +131,7 @@ class CensoredProcess:
         return mean[:, 0] + self._expected(inputs), self._with_noise(spread)
 
     def from_others(self) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of each known value, as all the others say."""
+        """Mean and standard deviation of each known value, as all the others predict it."""
         return self.sites.others + self._ahead, self.sites.spread
 
     @property
@@ -166,9 +166,9 @@ def propagate(process: GaussianProcess, inputs: Inputs, known: Known) -> Sites:
 
 
 def _sites(known: Known, mean: Floats, variance: Floats) -> Sites:
-    """The site of each value whose distribution, by all the others, has this mean and variance.
+    """The site of each value that has this mean and variance by all the other sites.
 
-    The moments of a truncated normal distribution, divided by those that it had before.
+    It turns those moments into the moments of the normal distribution truncated at what is known.
     """
     spread = np.sqrt(variance)
     inside = known.sides * (mean - known.numbers) / spread
@@ -181,7 +181,7 @@ def _sites(known: Known, mean: Floats, variance: Floats) -> Sites:
 
 
 def _between(old: Sites, new: Sites, known: Known) -> Sites:
-    """Half way from one to the other in precision, which keeps the rounds from swinging."""
+    """Half way from one to the other in precision, which keeps the rounds from oscillating."""
     soft = known.sides != 0
     before, after = old.variances[soft], new.variances[soft]
     precision = 0.5 / before + 0.5 / after

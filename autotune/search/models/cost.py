@@ -1,6 +1,6 @@
-"""What a trial will cost: seconds, learned from the trials so far.
+"""What a trial will cost, in seconds, learned from the trials so far.
 
-Some configurations take much longer to compile and to measure than others. Where two promise the same, the
+Some configurations take much longer to compile and to measure than others. If two promise the same, the
 cheaper one leaves time for another try. E. H. Lee, V. Perrone, C. Archambeau and M. Seeger (*Cost-aware
 Bayesian optimization*, 2020) divide the expected improvement by the cost to the power alpha, which falls
 from 1 to 0 while the budget is spent: cheap tries first, and in the end whatever is best, whatever it costs.
@@ -22,20 +22,20 @@ from autotune.search.models.gaussian_process import Floats, Inputs, Integers
 from autotune.status import Status
 
 RIDGE = 1.0
-"""What holds each effect to nothing, in observations: the model is there from the first trials on."""
+"""How strongly each effect is held at 0, in observations; so there is a model from the first trial on."""
 FREE = 1e-6
-"""The same for the mean, which nothing holds."""
+"""The same for the mean, which is not held at anything."""
 LONG = 32
-"""Values of a knob beyond which none has a deviation of its own: hardly any is tried twice."""
+"""If a knob has more values, none has a deviation of its own: hardly any is tried twice."""
 EMPHASIS = 0.5
-"""How much cost counts where no budget says how far the search has come: half of it, on the logarithm."""
+"""The power of the cost where no budget says how far the search has come."""
 
 
 def emphasis(problem: Problem, tries: int, seconds: float = 0.0) -> float:
     """``alpha``: the power of the cost that the expected improvement is divided by.
 
-    It is the part of the budget that is left after ``tries`` that cost ``seconds``: of that in time, where
-    there is one, or else of that in tries.
+    It is the part of the budget that is left after ``tries`` that cost ``seconds``: of the budget in time if
+    there is one, else of that in tries.
     """
     if problem.seconds is not None:
         return max(0.0, 1.0 - seconds / problem.seconds)
@@ -47,19 +47,20 @@ def emphasis(problem: Problem, tries: int, seconds: float = 0.0) -> float:
 class Cost:
     """The logarithm of a trial's seconds as a sum of what each knob adds.
 
-    Effects multiply: twice the unrolled iterations are twice the code, whatever the other knobs say. So
-    the logarithm is taken to be additive in the knobs: linear in the place of each value, and a deviation of
-    each value from that where a discrete knob has no more than :data:`LONG`, by ridge regression. It is
+    Effects multiply: twice the unrolled iterations are twice the code, whatever the other knobs are. So the
+    logarithm is modelled as additive in the knobs, by ridge regression: linear in the place of each value,
+    plus a deviation for each value where a discrete knob has no more than :data:`LONG`. The regression is
     updated trial by trial, at a cost that does not grow with their number. A failed trial teaches as well:
-    its seconds were spent. Trials without seconds teach nothing, nor does a training that diverged, at
-    whatever step it did, or one that was stopped before its first step.
+    its seconds were spent. Trials without seconds teach nothing; nor does a training that diverged, however
+    far it came, or one that was stopped before its first step.
 
-    The seconds of a trial that was stopped after a part of its resource grow with that part: in proportion,
-    or with a power of it that is learned beside the effects, since to begin takes its time too.
+    The seconds of a trial that was stopped early grow with the part of its resource that it used: in
+    proportion, or with a power that is learned beside the effects, since the beginning takes time as well.
 
-    ``rebuild`` names the knobs that need a new build; none means that every trial makes one. A configuration
-    whose build was made before is expected to cost what such trials cost in the mean. So the other knobs are
-    tried inside a build, as far as that pays. A continuous knob that needs a new build always makes one.
+    ``rebuild`` names the knobs that need a new build; if it names none, every trial makes one. A
+    configuration whose build was made before is expected to cost what such trials cost on average. So the
+    other knobs are tried with the same build, as far as that pays. With a continuous knob in ``rebuild``
+    every trial makes a build.
     """
 
     def __init__(self, features: Features, rebuild: Sequence[str] = ()) -> None:
@@ -70,17 +71,17 @@ class Cost:
         """The cells that have a one-hot code."""
         self._sizes: Integers = features.cell_sizes[self._short]
         self._ends = np.concatenate([[0], np.cumsum(self._sizes + 1)]).astype(int)
-        """Where the one-hot code of each begins; the last place of each is for what does not exist."""
+        """Where the one-hot code of each begins; its last place is for a knob that does not exist."""
         self._built: set[bytes] = set()
         self._gram: Floats | None = None
         self._moment: Floats = np.zeros(0)
         self._effects: Floats | None = None
-        """As of the trials so far; ``None`` until somebody asks."""
+        """Those of the trials so far; ``None`` where they have to be computed anew."""
         self._again: list[float] = []
         self.seconds = 0.0
         """What all trials have cost together."""
         self._before: dict[str, float] = {}
-        """Of it, what paused trials have, by hash: what they have cost in the end includes it."""
+        """The part of that due to paused trials, by hash: a later observation of a trial includes it."""
 
     def learn(self, observations: Sequence[Observation]) -> None:
         """Take in further trials, in the order in which they finished."""
@@ -103,9 +104,9 @@ class Cost:
                 self._take(np.append(self._design(inputs)[0], part), whole)
 
     def predict(self, inputs: Inputs) -> Floats:
-        """The logarithm of the seconds that each will cost if it is not stopped.
+        """The logarithm of the seconds that each will cost if it is not stopped; shape (n,).
 
-        Of shape (n,), all 0 where nothing is known.
+        All 0 where nothing is known.
         """
         if self._gram is None:
             return np.zeros(len(inputs))
@@ -149,7 +150,7 @@ class Cost:
         return np.array([build in self._built for build in self._builds(inputs)], dtype=bool)
 
     def _builds(self, inputs: Inputs) -> list[bytes]:
-        """What tells the builds apart: the values of the knobs that need one."""
+        """A key for the build of each: the values of the knobs that need a new one."""
         return [row.tobytes() for row in inputs.codes[:, self._cells].astype(np.int64)]
 
 

@@ -1,10 +1,10 @@
 """Whether a demand is a product or a sum: two models of one measured number, and which of them holds.
 
-Sizes multiply, so that the logarithm of a demand is simple; or a part of it is always there and the rest
-adds to that, so that the demand itself is. The values tell: each is predicted from all the others, and the
-model under which they were the more probable is taken (Geisser and Eddy, Journal of the American Statistical
-Association 74, 1979; for Gaussian processes Rasmussen and Williams 2006, section 5.4.2). The densities are
-those of the plain value, so that a logarithm pays for what it stretches.
+If sizes multiply, the logarithm of a demand is simple; if a part is always there and the rest is added to it,
+the demand itself is. The measured values decide: each is predicted from all the others, and the model under
+which they are more probable is taken (Geisser and Eddy, Journal of the American Statistical Association 74,
+1979; for Gaussian processes Rasmussen and Williams 2006, section 5.4.2). Compared are densities of the plain
+value, so that a logarithm pays for what it stretches.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CLOSE = Prior(
 )
 """Beside a trend that explains nearly all of a standardised number: slight bends, and hardly any noise."""
 FEWEST = 3
-"""Different values from which a sum can be told from a product."""
+"""How many different values it takes to tell a sum from a product."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Scale:
         return np.log(np.maximum(own, self.least)) if self.logarithmic else own
 
     def log_slopes(self, values: Floats) -> Floats:
-        """The logarithm of how far a target moves with its value, shape (n,)."""
+        """The logarithm of the derivative of the target at each of the values, shape (n,)."""
         return -math.log(self.divisor) - (self.raw(values) if self.logarithmic else np.zeros(len(values)))
 
     def cuts(self, values: Floats) -> Flags:
@@ -66,7 +66,7 @@ class Scale:
 
 
 class Fitted:
-    """A process that is fitted to ``values`` (n,) on a scale, of which so much is expected ``ahead`` (n,)."""
+    """A process fitted to ``values`` (n,) on a scale, less what is expected of them ``ahead`` (n,)."""
 
     def __init__(
         self,
@@ -103,10 +103,10 @@ def log_densities(
 
 
 def likelier(usual: Fitted, features: Features, plain: Scale, unseen: float = 1.0) -> Fitted:
-    """``usual``, or a sum on the scale ``plain`` where its values were more probable under that.
+    """``usual``, or a sum on the scale ``plain`` if the values are more probable under that.
 
-    Values that one of the scales cuts have no part in it. ``unseen``: how much a knob that was always the
-    same may add, in units of ``plain``.
+    Values that either scale cuts do not count. ``unseen``: how much a knob that always had the same value may
+    add, in units of ``plain``.
     """
     if len(np.unique(usual.values)) < FEWEST:
         return usual

@@ -1,11 +1,11 @@
 """The probability that a configuration does not fail, learned from those that did.
 
-Each cause of failure has a *demand* of its own that a configuration makes and a limit to it: a Gaussian
-process over the demand, of which a success says that it is below the limit and a failure that it is above
-(:mod:`~autotune.search.models.censored`). Memory that was measured is the demand itself: then the successes
-say how it grows, and a few of them place the limit. Demands are mostly made of sizes, so that their logarithm
-is expected to follow a linear trend (:mod:`~autotune.search.models.trend`), and the rest to have long length
-scales.
+For each cause of failure a configuration has a *demand*, and there is a limit to it. The demand is modelled
+by a Gaussian process: a success says that it is below the limit, a failure that it is above
+(:mod:`~autotune.search.models.censored`). Where memory was measured, that is the demand: then the successes
+say how it grows, and a few failures place the limit. Demands are mostly made of sizes, so that their
+logarithm is expected to follow a linear trend (:mod:`~autotune.search.models.trend`), and what is left to
+have long length scales.
 """
 
 from __future__ import annotations
@@ -32,24 +32,26 @@ from autotune.search.models.trend import OF_SIZES, Trend
 from autotune.status import Status
 
 DEMAND = Prior(smooth_weight=0.1, code_weight=0.2, smooth_variance=2.0, code_variance=0.05, noise=1e-3)
-"""Beside the trend, of the logarithm of a demand: bends over the whole range, and hardly any noise."""
+"""For the logarithm of a demand, beside its trend: bends over the whole range, and hardly any noise."""
 MEMORY = "memory"
-"""The resource of which :attr:`~autotune.status.Status.OUT_OF_MEMORY` says that it did not suffice."""
+"""The resource that a trial with the status :attr:`~autotune.status.Status.OUT_OF_MEMORY` has run out of."""
 BEYOND = 0.5
-"""The probability that there is more memory than a trial that ran out of it had, where none had more; of two
-that had the same its square. What is killed at a cap had all; what was refused a large block had less."""
+"""The probability that there is more memory than the most that a trial which ran out of it had; its square if
+there were two such trials, and so on. A trial killed at a cap had all of it; one that was refused a large
+block had less."""
 CERTAIN = 20
-"""As so many trials that ran out of it counts a cap that is known beforehand."""
+"""A cap that is known beforehand counts as so many trials that ran out of memory at it."""
 HALF = 0.5
-"""Who ran out with less than this part of the cap ran out of something else: of the device's memory, say."""
+"""A trial that ran out with less than this part of the cap ran out of something else, such as the device's
+memory."""
 MEASURED = 3
-"""Successes whose memory is known, from which it is learned as a number."""
+"""Memory is learned as a number once it is known of so many successes."""
 ALIKE = 3
-"""Failures of one status from which they have a model of their own; rarer ones share one."""
+"""So many failures of one status have a model of their own; those of rarer ones share one."""
 REACH = 2.0
-"""How far above what is known to fit a limit may be: the logarithm of a factor, some seven."""
+"""How far a limit may be above what is known to fit: the logarithm of a factor, about seven."""
 NODES = 24
-"""Places at which the distribution of an unknown limit is evaluated."""
+"""The distribution of an unknown limit is evaluated at so many places."""
 TINY = 1e-9
 """The least probability."""
 LOG_TINY = math.log(TINY)
@@ -59,7 +61,7 @@ class Cause(ABC):
     """What one kind of failure depends on: a process over the logarithm of the demand."""
 
     measured: ClassVar[bool] = False
-    """Whether successes say what they demanded, so that the limit is foreseen and not only met."""
+    """Whether successes say how much they demanded, so that the limit can be foreseen."""
 
     def __init__(
         self, features: Features, statuses: frozenset[Status], observations: Sequence[Observation]
@@ -76,7 +78,7 @@ class Cause(ABC):
         self.process = CensoredProcess(process, self._inputs(rows), self.known(rows), expected)
 
     def concerns(self, observation: Observation) -> bool:
-        """Whether the observation says anything about this cause; another failure hides what it would."""
+        """Whether the observation says anything about this cause: a failure of another kind does not."""
         return not observation.status.failed or observation.status in self.statuses
 
     def learn(self, observation: Observation) -> None:
@@ -94,11 +96,11 @@ class Cause(ABC):
 
     @abstractmethod
     def log_success(self, demand: Floats, spread: Floats) -> Floats:
-        """Logarithm of the probability that a demand of this mean and spread is within the limit."""
+        """The logarithm of the probability that demands with these means and spreads are within the limit."""
 
     def _powers(self) -> GaussianProcess:
         """A process over the logarithm of the demand."""
-        # Other failures have no such simple reason: on recorded kernels a trend did not help to foresee them.
+        # Other failures have no reason as simple: on recorded kernels a trend did not help to predict them.
         trend = Trend(self.features, OF_SIZES) if self.statuses == {Status.OUT_OF_MEMORY} else None
         # A learning rate fails at both ends of its range, so that bends are expected; memory only grows.
         prior = replace(DEMAND, wide=trend is None)
@@ -109,7 +111,7 @@ class Cause(ABC):
 
 
 class Hidden(Cause):
-    """A failure that is only seen to happen: the limit is where the scale of the demand is put."""
+    """A cause of which nothing is measured. The demand has no unit then, and the limit is chosen here."""
 
     def model(self, observations: Sequence[Observation]) -> GaussianProcess:
         process = self._powers()
@@ -130,11 +132,11 @@ class Hidden(Cause):
 class Memory(Cause):
     """Memory that ran out, where successes say how much they used.
 
-    Its logarithm is modelled, since it is made of factors, or the plain number where that is a sum. A trial
+    Its logarithm is modelled, since it is made of factors, or the plain number where it is a sum. A trial
     that ran out is censored: it needed more than any trial is known to have had. The limit is between that
-    and the least demand of the failures; how probable each place is follows from what the successes say of
-    those demands. Where no trial had more than one that ran out of it, that was probably all there is
-    (:data:`BEYOND`). A ``cap`` that is known beforehand is as if many had run out of so much.
+    and the smallest demand of the failures; how probable each place is follows from what the successes say of
+    those demands. If the trial that had the most ran out, that was probably all there is (:data:`BEYOND`). A
+    ``cap`` that is known beforehand counts as many trials that ran out at it.
     """
 
     measured: ClassVar[bool] = True
@@ -145,7 +147,7 @@ class Memory(Cause):
 
     @classmethod
     def is_measured(cls, observations: Sequence[Observation], cap: float | None) -> bool:
-        """Whether enough successes, not all alike, say what they used: one, where the limit is known."""
+        """Whether enough successes, not all alike, say what they used; one is enough with a ``cap``."""
         used = {_used(o) for o in observations if not o.status.failed} - {0.0}
         if cap is not None:
             return bool(used)
@@ -165,9 +167,9 @@ class Memory(Cause):
         scale = Scale(True, float((np.log(used) - ahead).mean()))
         found = Fitted(powers, scale, inputs, used, ahead)
         if self.limit_known:
-            # Against a limit that is guessed itself, a sharper demand does not help.
+            # While the limit itself is a guess, knowing the demand better does not help.
             plain = Scale(False, float(used.mean()), float(used.std()) or 1.0)
-            # A knob that is the same in all that fitted may be what failures are due to.
+            # A knob that had the same value in everything that fitted may be what makes others fail.
             unseen = max(1.0, float(plain(self._had)))
             found = likelier(found, self.features, plain, unseen)
         self._scale = found.scale
@@ -186,7 +188,7 @@ class Memory(Cause):
 
     @property
     def limit_known(self) -> bool:
-        """Whether the limit is a number that somebody measured."""
+        """Whether the limit is known: as a cap, or since the trial that had the most ran out."""
         return self._stopped > 0
 
     def learn(self, observation: Observation) -> None:
@@ -208,7 +210,7 @@ class Memory(Cause):
         return np.asarray(np.log(np.maximum(within @ (weights / weights.sum()), TINY)))
 
     def _hear(self, observations: Sequence[Observation]) -> None:
-        """How much each of them had, in bytes, and how many ran out when they had the most."""
+        """Note the most memory that any of them had, in bytes, and how many of those ran out."""
         for observation in observations:
             used = _used(observation)
             if used > self._had:
@@ -224,7 +226,7 @@ class Feasibility:
     ) -> None:
         """Learn from the observations ``first``. ``cap``: that of memory in bytes, where it is known.
 
-        A cause that none of them shows is not modelled before the next of these is made. Raises
+        A cause that none of them shows is never modelled here, but by the next object of this class. Raises
         ``numpy.linalg.LinAlgError`` where rounding defeats a process.
         """
         self._pool = pool
@@ -232,14 +234,14 @@ class Feasibility:
         """How many observations it has learned from."""
         self._rules = Rules(features, first)
         self._log_kept = np.zeros(0)
-        """Of the columns that are watched: the logarithm of the probability that all rules are kept."""
+        """For the columns that are watched, the logarithm of the probability that they keep all rules."""
         first = [o for o in first if not self._rules.explains(o)]
         self._causes = list(_causes(features, first, cap))
         self._watched = 0
 
     @property
     def measured(self) -> bool:
-        """Whether there is a limit to something of which successes say how much they used."""
+        """Whether a cause is modelled of which successes say how much they used."""
         return any(cause.measured for cause in self._causes)
 
     @property
@@ -259,9 +261,9 @@ class Feasibility:
         self.seen += len(new)
 
     def log_success(self, columns: Integers) -> tuple[Floats, Floats]:
-        """The logarithm of the probability at columns of the pool, and then at what is fresh in it.
+        """Logarithms of probabilities at columns of the pool, followed by its fresh candidates.
 
-        Then that of the probability that what is measured suffices, which is a part of it.
+        First the probability of success; second the part of it that nothing measured runs out.
         """
         total = np.zeros(len(columns) + len(self._pool.fresh))
         measured = np.zeros(len(total))
@@ -319,12 +321,12 @@ def _causes(features: Features, observations: Sequence[Observation], cap: float 
 
 
 def _holds(cap: float, observations: Sequence[Observation]) -> bool:
-    """Whether it may be the limit: nobody had more, and who ran out had at least half of it."""
+    """Whether ``cap`` may be the limit: no trial had more, and those that ran out had at least half of it."""
     ran_out = [_used(o) for o in observations if o.status is Status.OUT_OF_MEMORY]
     return all(_used(o) <= cap for o in observations) and all(used > HALF * cap for used in ran_out if used)
 
 
 def _used(observation: Observation) -> float:
-    """The memory that it is known to have had, in bytes; 0 where nothing is known."""
+    """How much memory the trial is known to have had, in bytes; 0 where nothing is known."""
     used = float(observation.resources.get(MEMORY, 0.0))
     return used if math.isfinite(used) and used > 0.0 else 0.0

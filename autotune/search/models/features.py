@@ -21,13 +21,13 @@ from autotune.space.space import Space
 GONE = -1
 """The cell index of a knob that does not exist, as in :meth:`FeasibleSet.matrix`."""
 IRREGULAR = 0.4
-"""Standard deviations by which a configuration is thought to be worse for each number that is no power of
-two where it might be one. Addresses, vectors, warps, cache lines and most workloads are made of powers of
-two, so that other numbers leave rests: it is what an expert tries first. Measurements overrule it soon."""
+"""By so many standard deviations a configuration is expected to be worse for each number that is no power of
+two but might be one. Addresses, vectors, warps, cache lines and most workloads are made of powers of two, so
+that other numbers leave remainders; an expert tries powers of two first. Measurements soon overrule this."""
 LONG = 32
-"""Values beyond which a range counts as continuous: who writes them down one by one means each of them."""
+"""A range of more values counts as continuous. (In a list, somebody has written down each of them.)"""
 SMALL_TABLE = 4096
-"""Values up to which a knob's positions are looked up rather than computed."""
+"""The positions of a knob with up to this many values are looked up rather than computed."""
 
 
 class Features:
@@ -42,18 +42,18 @@ class Features:
     continuous     its position on its scale                            none
     choice, flag   one-hot, scaled so that two choices are 1 apart      its index
     assignment     as a choice for each item                            an index an item
-    permutation    the place of each item, all under one weight         an item a place
+    permutation    the place of each item, all under one weight         an item per place
     ============== ==================================================== =======================
 
-    A knob that does not exist stands at its default among the smooth features, and has a code of its own.
+    A knob that does not exist has its default's smooth features, and a code of its own.
 
     A range of more than :data:`LONG` values is as good as continuous. Its index is not compared: any two
     configurations differ in it, which would say that nothing is alike.
 
-    Powers of two are told apart since so much of a machine and of its workloads comes in them: 64 divides
-    what 48 and 80 leave a rest of, and behaves like 32 and 128 rather than like its neighbours. Where that
-    does not matter the weight of the feature is learned to be small. In a range it is how round a number is
-    (:mod:`~autotune.search.models.roundness`), which a value may depend on linearly.
+    Powers of two have a feature since so much of a machine and of its workloads comes in them: 64 divides
+    what 48 and 80 do not, and behaves like 32 and 128 rather than like its neighbours. Where that does not
+    matter the weight of the feature is learned to be small. In a range the feature is how round a number is
+    (:mod:`~autotune.search.models.roundness`), on which a target may depend linearly.
     """
 
     def __init__(self, space: Space) -> None:
@@ -61,7 +61,7 @@ class Features:
         self.discrete = tuple(knob for knob in space.knobs if knob.cells)
         self.floating = tuple(k for k in space.knobs if isinstance(k, FloatRange) and not k.cells)
         self._split: list[dict[Hashable, tuple[int, ...]]] = [{} for _ in self.discrete]
-        """The cells of each value that was seen, by knob: to look them up is what a row costs least by."""
+        """For each knob the cells of the values seen so far: it is fastest to look them up."""
         ends = np.cumsum([len(knob.cells) for knob in self.discrete], dtype=int)
         self._slices = [slice(end - len(k.cells), end) for k, end in zip(self.discrete, ends, strict=True)]
         self._tables = [_table(knob) for knob in self.discrete]
@@ -74,13 +74,14 @@ class Features:
             for knob, end in zip(self.discrete, ends, strict=True)
             if _has_powers_of_two(knob)
         }
-        """By column: 1 where a value is a power of two; what does not exist, at the end, counts as one."""
+        """By column, for each value: 1 if it is a power of two. The last entry is for a knob that does not
+        exist, which counts as one."""
         self._round = round_ranges(self.discrete)
         self.columns = self._described()
         self._prior: Callable[[Inputs], Floats] | None = None
 
     def _described(self) -> Columns:
-        """What a process has to know of the inputs' columns."""
+        """What a process has to know about the columns of its inputs."""
         knobs = (*self.discrete, *self.floating)
         sizes = [_sizes(knob) for knob in knobs]
         ranges = [
@@ -99,19 +100,19 @@ class Features:
 
     @property
     def knobs_at_once(self) -> int:
-        """How many knobs of more than one value the default has: under conditions there may be far more."""
+        """How many knobs with more than one value exist in the default; with conditions a space has more."""
         active = self.space.active({knob.name: knob.default for knob in self.space.knobs})
         return sum(self.space.knob(name).cardinality != 1 for name in active)
 
     def informed(self, prior: Callable[[Inputs], Floats]) -> Self:
-        """The same features, with ``prior`` in the place of what is otherwise expected beforehand."""
+        """The same features, with ``prior`` for what is expected before any trial."""
         informed = copy(self)
         informed._prior = prior
         return informed
 
     @property
     def enumerable(self) -> bool:
-        """Whether the rows of the feasible set's matrix are all there is to a configuration."""
+        """Whether a row of the feasible set's matrix is a whole configuration."""
         return len(self.space.feasible.knobs) == len(self.space.knobs)
 
     def of(self, configurations: Sequence[Mapping[str, Value]]) -> Inputs:
@@ -131,7 +132,7 @@ class Features:
         found: list[int] = []
         for knob, known in zip(self.discrete, self._split, strict=True):
             value = configuration.get(knob.name)
-            if value is None:  # no value of a knob is
+            if value is None:  # which is never the value of a knob
                 found += [GONE] * len(knob.cells)
                 continue
             cells = known.get(key(value))
@@ -158,7 +159,7 @@ class Features:
         return inputs if self._prior is None else replace(inputs, expected=self._prior(inputs))
 
     def irregular(self, cells: Integers) -> Floats:
-        """In how many lists that have both each row has a number that is no power of two; shape (n,)."""
+        """In how many lists that also have powers of two each row has another number; shape (n,)."""
         counts = np.zeros(len(cells))
         for column, regular in self._regular.items():
             counts += 1.0 - regular[cells[:, column]]
@@ -184,13 +185,13 @@ def _sizes(knob: Knob) -> list[int]:
 
 
 def _there(knob: Knob, cells: Integers) -> Integers:
-    """The cells with the default in the place of what does not exist."""
+    """The cells, with the default for a knob that does not exist."""
     gone = cells[:, 0] == GONE
     return np.where(gone[:, None], np.array(knob.split(knob.default)), cells) if gone.any() else cells
 
 
 def _table(knob: Knob) -> Floats | None:
-    """The smooth features of each value of a knob of one cell, and at the end (index -1) of none."""
+    """The smooth features of each value of a one-cell knob; at the end (index -1) those of no value."""
     if len(knob.cells) != 1 or len(knob.cells[0].values) > SMALL_TABLE:
         return None
     last = knob.split(knob.default)[0]
@@ -248,9 +249,9 @@ def _is_power_of_two(knob: Knob, cells: Integers) -> Floats:
 
 
 def _places(values: Sequence[Value], rank: Floats) -> Floats:
-    """Where the values of an ordered list stand by themselves: on a log scale where all are positive.
+    """Where the values of an ordered list stand as numbers, from 0 to 1: on a log scale if all are positive.
 
-    Where they are too near to each other for that, or too far apart, their ranks are all there is.
+    Their ranks, if they are no numbers, or too near to each other or too far apart for floats.
     """
     numbers = [float(value) for value in values if isinstance(value, (int, float))]
     if len(numbers) < len(values):

@@ -1,8 +1,8 @@
 """What trials that were stopped early would have come to, as far as the others tell.
 
-A loss after three epochs and one after 27 are different things, and neither replaces the other. But trials
-that went on past a rung are known at both: they say what standing *so* at that rung has meant in the end, and
-how surely.
+A loss after three epochs and one after 27 are different things, and neither replaces the other. But of trials
+that went on past a rung both are known: they show what a loss at that rung has come to in the end, and how
+surely.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from autotune.search.contract import Observation
 Floats = NDArray[np.float64]
 
 HUGE = 1e150
-"""What is larger counts as so large: the squares of larger numbers overflow."""
+"""Larger numbers count as this one, since their squares overflow."""
 LARGEST = 300.0
-"""The largest logarithm of a loss that is told."""
+"""The largest logarithm of a loss, for the same reason."""
 PRIOR = 1.0
-"""How many trials the assumption counts for that what is behind at a rung stays as far behind."""
+"""The assumption that what is behind at a rung stays as far behind counts as so many trials."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class AtFull:
     losses: Floats
     """Lower is better; NaN where there is no telling."""
     doubts: Floats
-    """The standard deviation of each: 0 for what was trained to its end, and where nothing is known of it."""
+    """The standard deviation of each: 0 for what was trained to its end, and where it is not known."""
 
 
 def at_full(observations: Sequence[Observation], finals: Floats, sign: float) -> AtFull:
@@ -47,11 +47,11 @@ def at_full(observations: Sequence[Observation], finals: Floats, sign: float) ->
     is as much worse in the end as a linear regression of the pairs says. Where none has gone further, the
     loss at the rung is all there is, and is taken as it stands.
 
-    Those that went further were the best there, and tell little of those that were far from it. The larger
-    the part of all trials that stands between a trial and them, the more its loss is taken as it stands too.
+    Those that went further were the best there, and tell little about those that were far behind. The larger
+    the part of all trials between a trial and them, the more its loss too is taken as it stands.
 
-    So is that of a trial which was stopped and has no curve to compare; it is as unsure as those that used
-    the whole resource lie apart.
+    So is the loss of a trial that was stopped and has no curve to compare. Its doubt is the standard
+    deviation of the trials that used the whole resource.
     """
     curves = [{at: min(max(value, -HUGE), HUGE) for at, value in o.curve} for o in observations]
     stopped = np.array([o.fraction < 1.0 for o in observations], dtype=bool)
@@ -89,18 +89,18 @@ def _regressed(known: Floats, ends: Floats, wanted: Floats) -> tuple[Floats, Flo
     order = np.lexsort((ends, known))
     at = known[order]
     levels = isotonic_regression(ends[order]).x
-    # A slope of 1 as one more trial would say, that lies as far off as those at the rung lie apart.
+    # A prior for a slope of 1: as if said by one more trial, as far off as the spread at the rung.
     off = known - known.mean()
-    # By quantiles: of a training that blows up the loss has no bounds.
+    # The spread by quantiles, since the loss of a training that blows up has no bounds.
     low, high = np.quantile(np.concatenate([known, wanted]), (0.16, 0.84))
     strength = PRIOR * float((high - low) / 2) ** 2
     slope = max(0.0, float(off @ ends + strength) / (float(off @ off) + strength)) if strength else 1.0
     beyond = np.maximum(wanted - at[-1], 0.0)
-    # What the slope leaves unexplained, and how much of the difference beyond is an assumption.
+    # The variance that the slope leaves unexplained, and how unsure the slope itself is.
     residuals = ends - ends.mean() - slope * off
     unexplained = float(residuals @ residuals) / max(1, len(ends) - 1)
     unsure = unexplained / (float(off @ off) + strength) if strength else 0.0
-    # Between two a denormal number apart the quotient is infinite; the level above is the most there.
+    # Between two that are a denormal number apart the quotient overflows: no more than the level above.
     most = levels[np.minimum(np.searchsorted(at, wanted, side="right"), len(at) - 1)]
     middle = np.minimum(np.interp(wanted, at, levels), most) + slope * beyond
     middle += _crowd(known, wanted) * np.maximum(wanted - middle, 0.0)
@@ -108,6 +108,6 @@ def _regressed(known: Floats, ends: Floats, wanted: Floats) -> tuple[Floats, Flo
 
 
 def _crowd(known: Floats, wanted: Floats) -> Floats:
-    """The part of all at the rung that stands between each one and those that went further."""
+    """Which part of all trials at the rung stands between each of ``wanted`` and those that went further."""
     worse = np.sort(wanted[wanted > known.max()])
     return np.asarray(np.searchsorted(worse, wanted) / (len(known) + len(wanted)))

@@ -31,14 +31,14 @@ Flags = NDArray[np.bool_]
 
 SQRT5 = math.sqrt(5.0)
 JITTER = 1e-8
-"""Added to the diagonal: what two equal rows may differ by to a float."""
+"""Added to the diagonal, since rounding may make a covariance of equal rows indefinite."""
 
 LARGEST_CODE = 64
-"""Values up to which a code is compared in its one-hot form."""
+"""A code with up to this many values is compared in its one-hot form."""
 
 MANY = 16
-"""Knobs of a configuration beyond which each is taken to matter less, the more there are. Else all
-configurations would be too far from each other beforehand for anything to be learned from one about another
+"""If a configuration has more knobs, each is assumed to matter less, the more there are. Otherwise all
+configurations would be so far from each other beforehand that nothing could be learned from one about another
 (Hvarfner, Hellsten and Nardi, *Vanilla Bayesian optimization performs great in high dimensions*, 2024)."""
 
 
@@ -55,7 +55,7 @@ class Columns:
     compared: Flags
     """Which of the codes are compared: those of a long range would differ between any two configurations."""
     knobs: int = 0
-    """How many of them a configuration has that may differ."""
+    """How many knobs with more than one value a configuration has."""
     linear: int = 0
     """How many columns the linear part has."""
 
@@ -74,8 +74,8 @@ class Inputs:
     """Configurations as a process sees them: ``n`` rows.
 
     ``smooth`` of shape (n, features) in [0, 1]; ``codes`` of shape (n, categories), from -1 on, compared for
-    equality only; ``linear`` of shape (n, terms): what a value may be a weighted sum of, beside the rest;
-    ``expected`` of shape (n,): how much worse than others each is thought to be before anything is measured,
+    equality only; ``linear`` of shape (n, terms): a weighted sum of these may be a part of the target;
+    ``expected`` of shape (n,): how much worse than others each is expected to be before anything is measured,
     in standard deviations of the targets.
     """
 
@@ -100,7 +100,7 @@ class Inputs:
 
 
 Trend: TypeAlias = Callable[[Inputs], Floats]
-"""The terms of which a value is a sum beforehand, each times a weight ~ N(0, 1): shape (n, terms)."""
+"""Gives terms (n, terms). Beforehand a value is expected to be their sum, each times a weight ~ N(0, 1)."""
 
 
 @dataclass(frozen=True)
@@ -145,13 +145,13 @@ class View:
 class Prior:
     """Medians of the log-normal priors, and their spreads in natural logarithms.
 
-    The weights are those of up to :data:`MANY` knobs.
+    The weights given are those for up to :data:`MANY` knobs.
 
-    Targets are standardised, so the variances are parts of 1. Weights are for features in [0, 1]: 1 lets
-    the ends of a range differ by about one length scale. Where ranges are ``wide``, their weights have a
+    Targets are standardised, so the variances are parts of 1. Weights are for features in [0, 1]: with 1
+    the ends of a range are about one length scale apart. Where ranges are ``wide``, their weights have a
     prior of their own, since less is known of them beforehand than of the lists that people write: a learning
-    rate may do for a tenth of its range, or for all of it. Only what is ``linear`` too has a linear part,
-    of which hardly anything is known: it may be most of what there is, or nothing.
+    rate may work in a tenth of its range, or in all of it. Only with ``linear`` is there a linear part, of
+    which hardly anything is known: it may explain most of a target, or nothing.
     """
 
     smooth_weight: float = 1.0

@@ -17,12 +17,12 @@ from autotune.space.configuration import Configuration
 from autotune.status import Status
 
 MOST = 300
-"""Configurations that a surrogate learns from: beyond them the best half, and an even part of the rest."""
+"""A surrogate learns from at most so many configurations: half the best ones, half spread over the rest."""
 
 
 @dataclass(frozen=True)
 class Targets:
-    """One target a row, as a process learns it, and how to read its predictions."""
+    """One target per row, as a process learns it, and how to read its predictions."""
 
     values: Floats
     """Shape (rows,): standardised losses, the slow side cut; failures stand at the worst that is known."""
@@ -31,12 +31,12 @@ class Targets:
     failed: Floats
     """Shape (rows,): 1 where the configuration failed (or had no number), else 0."""
     known: Floats
-    """Shape (rows,): the variance that the readings of each leave, on the scale of ``values``."""
+    """Shape (rows,): the variance of each mean as the readings tell it, on the scale of ``values``."""
     instructive: Integers
     """The rows that say something about the goal: the successes, and what was measured past a bound.
 
-    Any other failure has no value. Were it told as a bad one, a whole region would look bad for it, and the
-    best often lies just below a limit.
+    Any other failure has no value. If it were told as a bad one it would make a whole region look bad, and
+    the best often lies just below a limit.
     """
     middle: float
     scale: float
@@ -49,13 +49,13 @@ class Targets:
         return float(self.values[self.failed == 0.0].min())
 
     def since(self, level: float) -> int:
-        """Rows that came after the last success that did as well as ``level``, or as the best did."""
+        """How many rows came after the last success that was as good as ``level``, or was the best."""
         good = np.flatnonzero((self.failed == 0.0) & (self.values <= max(level, self.best)))
         return len(self.values) - 1 - int(good[-1])
 
     @property
     def likelihood(self) -> float:
-        """How probable success is where nothing is known: the share that did, with one of each added."""
+        """How probable success is where nothing is known: the share of successes, with one of each added."""
         return float((np.count_nonzero(self.failed == 0.0) + 1) / (len(self.values) + 2))
 
     @property
@@ -64,7 +64,7 @@ class Targets:
         return np.lexsort((self.values, self.failed))
 
     def metric(self, target: float) -> float:
-        """The metric that a target stands for, in its own unit; none is larger than those told."""
+        """The metric that a target stands for, in its own unit; no larger than :data:`HUGE`."""
         own = self.sign * (self.middle + self.scale * target)
         return math.exp(min(own, math.log(HUGE))) if self.logarithmic else own
 
@@ -79,13 +79,13 @@ class Targets:
 
 
 class History:
-    """The trials told so far: a row a configuration, in the order in which they were first told.
+    """The trials told so far: a row per configuration, in the order in which they were first told.
 
-    Replicates are averaged. Losses are lower for better, and logarithms where every metric is positive, as
-    times, rates and sizes are: what counts of those is the ratio.
+    Replicates are averaged. A lower loss is better. Losses are logarithms where every metric is positive, as
+    times, rates and sizes are, since with those ratios are what counts.
 
-    ``past_bounds``: whether what a trial past a bound has measured of the goal is learned too. It is no
-    result, but tells what the goal is like there, and so what is to be gained on this side of the bound.
+    ``past_bounds``: whether to learn from the goal that was measured in trials past a bound. It is no result,
+    but shows what the goal is like there, and so what there is to gain on this side of the bound.
     """
 
     def __init__(self, problem: Problem, *, past_bounds: bool = False) -> None:
@@ -100,7 +100,7 @@ class History:
         self._row_of: list[int] = []
         self._values: list[float] = []
         self._beyond: list[float] = []
-        """As ``_values``, of the trials past a bound alone."""
+        """As ``_values``, but of trials past a bound only."""
         self._errors: list[float] = []
         self.stopped = False
         """Whether a trial was stopped before it had used its whole resource."""
@@ -143,7 +143,7 @@ class History:
     def targets(self, spared: Integers | None = None) -> Targets | None:
         """What a surrogate is to learn; ``None`` where nothing has succeeded yet.
 
-        The slow side is not cut before the slowest of the rows ``spared``.
+        No value of the rows ``spared`` is cut off with the slow side.
         """
         at_full = self._at_full()
         raw = at_full.losses
@@ -190,7 +190,7 @@ class History:
         return self._sign * value if abs(value) <= HUGE else math.nan
 
     def _beyond_by_row(self, values: Floats, logarithmic: bool) -> Floats:
-        """What is known past the bounds, as the ``values`` (rows,) that count are given; NaN elsewhere.
+        """The values of rows past a bound, on the scale of the ``values`` (rows,) that count; else NaN.
 
         What is absurdly good is cut: a kernel that does nothing is done at once.
         """
@@ -215,8 +215,8 @@ class History:
         """Where the slow side is cut: as far above the median as the best is below.
 
         The times of a kernel spread over orders of magnitude and only their fast end matters. A process
-        that must also explain the slow end spends its length scales there. As the search crowds around the
-        best the median sinks, and with it what the process has to tell apart.
+        that must also explain the slow end fits its length scales to that. As the search crowds around the
+        best the median sinks, and the process has less and less to tell apart.
         """
         known = losses[~np.isnan(losses)]
         return 2.0 * float(np.median(known)) - float(known.min())

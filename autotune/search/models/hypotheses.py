@@ -1,9 +1,9 @@
 """Rules that nobody wrote down, as far as failures give them away.
 
 A tile that the threads do not divide, a block of more threads than there may be: such configurations fail to
-compile, crash or give a wrong answer, and mostly they fail for a reason that can be written as a constraint
-of a few knobs. To a process over the knobs such failures look scattered, since 48 fails beside 32 and 64. So
-every rule of a simple form is a hypothesis here:
+compile, crash or give a wrong answer, mostly for a reason that can be written as a constraint of a few knobs.
+To a process over the knobs such failures look scattered, since 48 fails between 32 and 64. So every rule of a
+simple form is a hypothesis here:
 
 =============  ===============================================  ==========================================
 form           means, of a product or quotient of a few knobs   for example
@@ -14,12 +14,12 @@ equal          it is some number                                ``ranks * stages
 =============  ===============================================  ==========================================
 
 A rule says that what breaks it fails, and that all others succeed with some probability, of which nothing
-is known beforehand (uniform). How likely it makes the outcomes, against no rule at all, follows from counts
-alone: with k of n tries keeping the rule and all s successes among them it is B(s + 1, k - s + 1) over
+is known beforehand (uniform). How much more likely it makes the outcomes than no rule follows from counts
+alone: with k of n tries keeping the rule and all s successes among them the ratio is B(s + 1, k - s + 1) to
 B(s + 1, n - s + 1) (Kass and Raftery, Bayes Factors, Journal of the American Statistical Association 90,
 1995). One success that breaks a rule refutes it. Which of thousands of rules holds is seldom known for sure,
-so that predictions average over those that are left. As there may be several rules at once, the failures
-that the likeliest one explains are put aside, and a next one is looked for among the rest.
+so predictions average over those that are left. As there may be several rules at once, the failures that the
+likeliest one explains are put aside, and another rule is looked for among the rest.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from autotune.search.models.gaussian_process import Floats
 from autotune.search.models.products import NEAR, Mask, Products, is_whole
 
 SOME = 0.2
-"""The probability that there is a rule, and that there is one more, before any outcome."""
+"""The prior probability that there is a rule; and, once one is found, that there is another."""
 AT_MOST, WHOLE, EQUAL = 0.4, 0.4, 0.2
-"""Of which form it is then."""
+"""The prior probability of each form, given that there is a rule."""
 LEAST = 3
-"""Failures without an explanation for which a rule is looked for."""
+"""It takes so many unexplained failures for a rule to be looked for."""
 MOST_RULES = 6
 KEPT = 32
-"""Of so many hypotheses about one rule the likeliest are kept."""
+"""How many hypotheses about one rule are kept: the likeliest."""
 HEEDED = 0.1
-"""What is less probable than so much is no rule."""
+"""If it is less probable than this that there is a rule, none is believed in."""
 BELIEVED = 0.5
-"""From which probability on what the likeliest hypothesis explains is put aside."""
+"""From this probability on, what the likeliest hypothesis explains is put aside."""
 COUNTED = 256
-"""Of so many of the likeliest it is counted how many bounds they might have had."""
+"""For so many of the likeliest hypotheses it is counted how many bounds they might have had."""
 LARGE = 300.0
 """A logarithm that is as good as infinite."""
 
@@ -58,22 +58,22 @@ class Suspects:
     """Hypotheses about one rule, the likeliest first; arrays of shape (hypotheses,)."""
 
     exponents: Floats
-    """Shape (numbers, hypotheses)."""
+    """Those of each product; shape (numbers, hypotheses)."""
     low: Floats
     high: Floats
-    """Between which the logarithm of the product is kept."""
+    """The rule is kept if the logarithm of the product is between these two."""
     whole: Mask
-    """Whether the product is to be a whole number."""
+    """Whether, instead, the product has to be a whole number."""
     odds: Floats
-    """Of each, against there being no further rule."""
+    """The odds of each hypothesis, against there being no rule."""
 
     @property
     def probabilities(self) -> Floats:
-        """Of each; together less than 1."""
+        """The probability of each; together less than 1."""
         return np.asarray(self.odds / (1.0 + self.odds.sum()))
 
     def kept(self, logs: Floats) -> Mask:
-        """Which rows keep which of them; shape (n, hypotheses)."""
+        """Which rows keep the rule by which hypothesis; shape (n, hypotheses)."""
         values = logs @ self.exponents
         kept = (values > self.low - NEAR) & (values < self.high + NEAR)
         kept[:, self.whole] = is_whole(values[:, self.whole])
@@ -88,7 +88,7 @@ class Suspects:
 
 
 def suspected(logs: Floats, good: Mask) -> Iterator[Suspects]:
-    """The rules behind outcomes: for each, what it may be. ``logs`` of shape (n, numbers)."""
+    """For each rule behind the outcomes, what it may be. ``logs`` of shape (n, numbers)."""
     products = Products.of(logs.shape[1])
     if not products.log_prior.size:
         return
@@ -138,9 +138,9 @@ class _Outcomes:
     """Which tries succeeded; shape (n,)."""
     least: Floats
     most: Floats
-    """Among those; shape (products,)."""
+    """The smallest and the largest value among the successes; shape (products,)."""
     gain: Floats
-    """By how many tries keep a rule, all successes among them: the logarithm of the odds that this adds."""
+    """Entry k: the logarithm of the odds for a rule that k tries keep, all successes among them."""
 
     @classmethod
     def of(cls, products: Products, values: Floats, good: Mask) -> _Outcomes:
@@ -151,7 +151,7 @@ class _Outcomes:
         return cls(products, values, good, succeeded.min(axis=1), succeeded.max(axis=1), gain)
 
     def bounded(self, log_odds: Floats) -> Floats:
-        """The odds of rules with a bound, which might be any of those that the values seen tell apart."""
+        """The odds of rules with a bound, shared among all bounds that the values seen can tell apart."""
         bounds = np.full(len(log_odds), len(self.good) + 1)
         likely = np.argpartition(-log_odds, COUNTED)[:COUNTED] if len(log_odds) > COUNTED else slice(None)
         bounds[likely] = 2 + (np.diff(np.sort(self.values[likely], axis=1), axis=1) > NEAR).sum(axis=1)
@@ -163,14 +163,14 @@ class _Form:
     """The hypotheses of one form about all products; arrays of shape (products,)."""
 
     log_odds: Floats
-    """Of each, if it is the product that a rule is about."""
+    """The odds of each, given that the rule is about that product."""
     low: Floats
     high: Floats
     whole: bool = False
 
 
 def _at_most(outcomes: _Outcomes) -> _Form:
-    """That a product is below the least of the failures that are beyond all successes."""
+    """That a product is less than it is for any failure beyond all successes."""
     within = outcomes.values < outcomes.most[:, None] + NEAR
     beyond = np.where(within, np.inf, outcomes.values).min(axis=1)
     log_odds = np.where(np.isfinite(beyond), outcomes.gain[within.sum(axis=1)], -np.inf)

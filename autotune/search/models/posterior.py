@@ -1,8 +1,8 @@
 """What a Gaussian process predicts, updated observation by observation.
 
-Conditioning on one more observation costs a row of the Cholesky factor and of the candidates' part, not
-a factorisation (Rasmussen and Williams 2006, section A.3): ``O(n (n + m))`` for ``n`` observations and ``m``
-candidates in the place of ``O(n^2 (n + m))``.
+Conditioning on one more observation adds a row to the Cholesky factor and to the candidates' part, without a
+new factorisation (Rasmussen and Williams 2006, section A.3). For ``n`` observations and ``m`` candidates that
+costs ``O(n (n + m))`` instead of ``O(n^2 (n + m))``.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from scipy.linalg import lapack
 from autotune.search.models.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Integers, View
 
 SPARE = 64
-"""Rows that are set aside for observations to come."""
+"""How many rows are set aside for future observations."""
 TINY = 1e-12
-"""The least variance that is predicted."""
+"""The smallest variance that is predicted."""
 
 
 @dataclass(frozen=True)
 class Points:
-    """Inputs as a posterior sees them; stale once it knows of more or fewer observations."""
+    """Inputs as a posterior sees them; stale once that has more or fewer observations."""
 
     view: View
     whitened: Floats
@@ -32,7 +32,7 @@ class Points:
 class Posterior:
     """A process, conditioned on observations (rows), watching candidates (columns).
 
-    The targets are given with each prediction: they may change (be scaled anew, say) at little cost.
+    The targets are given with each prediction, so that they may change (be scaled anew, say) at little cost.
     """
 
     def __init__(self, process: GaussianProcess, inputs: Inputs, known: Floats) -> None:
@@ -52,7 +52,7 @@ class Posterior:
         self._prior = np.zeros(0)
         """The variance of each column before anything is observed."""
         self._whitened = np.zeros((size, 0))
-        """Of the columns, and of some that are set aside for more."""
+        """The columns, and some that are set aside for more of them."""
 
     def watch(self, inputs: Inputs) -> None:
         """Predict at ``inputs`` too, after those that are watched already."""

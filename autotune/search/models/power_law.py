@@ -1,8 +1,9 @@
-"""A goal that is a product of powers of the knobs, and so known far beyond what was tried.
+"""A goal that is a product of powers of the knobs, and so is known far beyond what was tried.
 
-Where the largest batch is asked for, the goal is the batch; a process that has to learn as much still doubts
-that 200 is more than 190. That does not matter while there is much to gain. At a limit to something measured
-there is not: the best lies a few per cent beyond what is known to fit, and the question is only what fits.
+Where the largest batch that fits is wanted, the goal is the batch size itself; an ordinary process has to
+learn that, and goes on doubting that 200 is more than 190. This does not matter while there is much to gain.
+At a limit of something measured there is not: the best lies a few per cent beyond what is known to fit, and
+the only question is what fits.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inp
 from autotune.search.models.trend import Trend
 
 FEWEST = 3
-"""Values from which a law can be seen."""
+"""How many values it takes to see a law."""
 PLAIN = 2.0
-"""The law has to make a value so much more probable, in natural logarithms and on average. Goals of recorded
-and of modelled kernels never came to 1 under it, those that are a product of knobs to 3 and more."""
+"""A law holds if it makes each value more probable by this, in natural logarithms and on average. The goals
+of recorded and of modelled kernels never came to 1, those that are a product of knobs come to 3 and more."""
 
 
 def law_of(
@@ -27,8 +28,8 @@ def law_of(
     """A process that follows the law; ``None`` where it does not hold.
 
     ``usual`` is fitted to the ``targets`` (n,), which have the variances ``known`` (n,). The law has to
-    explain them ``uncut``: where the slow side is cut a default that is far behind would seem to be near, and
-    the law would be of that.
+    explain the ``uncut`` ones: with the slow side cut, a default that is far behind would seem to be near,
+    and the law would follow that.
     """
     if len(targets) < FEWEST:
         return None

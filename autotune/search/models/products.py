@@ -1,4 +1,4 @@
-"""Products and quotients of a space's whole numbers: what the rules of kernels and programs are made of."""
+"""Products and quotients of the integers of a space: what the rules of kernels and programs are made of."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from autotune.space.knobs.knob import Knob
 Mask = NDArray[np.bool_]
 
 NEAR = 1e-6
-"""Differences of logarithms, and parts of numbers, that are rounding's."""
+"""Smaller differences of logarithms, and smaller relative ones of numbers, are due to rounding."""
 LONGEST = 4096
-"""Values beyond which a knob is left out: there is hardly a rule to learn from a few tries among so many."""
+"""A knob of more values is left out: a few tries among so many hardly show a rule."""
 MOST = 6000
-"""Products beyond which longer ones are left out: ten knobs have fewer of up to four, thirty-nine of two."""
+"""Where there would be more products, the longer ones are left out. Ten knobs have fewer products of up to
+four knobs, and thirty-nine have fewer of two."""
 LENGTHS = (0.4, 0.3, 0.2, 0.1)
-"""How probable it is that a rule is about two knobs, three, four or five (two sides of a tile, each over what
-one thread has of it, over the threads)."""
+"""How probable it is that a rule is about two knobs, three, four or five. (Five: two sides of a tile, each
+divided by what one thread has of it, and the number of threads.)"""
 
 
 class Numbers:
@@ -36,7 +37,7 @@ class Numbers:
         ]
         self.names = tuple(knob.name for _, knob in found)
         self._tables = [
-            # What does not exist, at the end, divides everything.
+            # A knob that does not exist (the last entry) counts as 1, which divides everything.
             (start, np.append(np.log2(np.array(knob.cells[0].values, dtype=float)), 0.0))
             for start, knob in found
         ]
@@ -72,13 +73,13 @@ class Products:
 
     @property
     def upright(self) -> Mask:
-        """Of each product and its inverse, one; shape (products,)."""
+        """Marks one of each product and its inverse; shape (products,)."""
         first = np.argmax(self.exponents != 0.0, axis=0)
         return np.asarray(self.exponents[first, np.arange(self.exponents.shape[1])] > 0.0)
 
     @classmethod
     def of(cls, numbers: int) -> Products:
-        """Those of two numbers and more, as long as there are no more than :data:`MOST`."""
+        """The products of two numbers, of three and so on, as long as they are no more than :data:`MOST`."""
         blocks = []
         total = 0
         for size in range(2, min(len(LENGTHS) + 1, numbers) + 1):
@@ -91,10 +92,11 @@ class Products:
 
 
 def _log_prior(exponents: Floats) -> Floats:
-    """The logarithm of how probable each is: plain products, quotients by one number and by two are alike.
+    """The logarithm of how probable each is.
 
-    While all that worked has one replica, ``ranks * replicas`` and ``ranks / replicas`` are the same. There
-    are far more quotients, and mostly the product is meant.
+    Of one length, plain products together are as probable as all quotients by one number, and as all by two.
+    While everything that worked has one replica, ``ranks * replicas`` and ``ranks / replicas`` are the same;
+    there are far more quotients, but mostly the product is meant.
     """
     lengths = np.count_nonzero(exponents, axis=0)
     kinds = np.minimum((exponents > 0.0).sum(axis=0), (exponents < 0.0).sum(axis=0))

@@ -1,11 +1,11 @@
-"""How round the integers of a range are: how often two divides them (their 2-adic valuation).
+"""How round the integers of a range are: how often they can be divided by two (their 2-adic valuation).
 
-Who writes a list of sizes leaves out what never does well. A range has all of its numbers, and of those
-vectors, warps, cache lines and banks prefer the ones that they divide: 40 behaves like 32 and 48 rather than
-like 39 and 41, which leave rests. How wide these are is not known beforehand. Were each power of two up to
-:data:`WIDEST` as probable as any other, a loss would fall by the same amount with each factor of two that a
-number has. That is what is learned: one number for each range, of either sign, and next to nothing where
-roundness does not matter.
+Whoever writes a list of sizes leaves out what never does well. A range has all of its numbers, and of those
+vectors, warps, cache lines and banks prefer multiples of their own width: 40 behaves like 32 and 48 rather
+than like 39 and 41, which leave remainders. What the width is, is not known beforehand. If each power of two
+up to :data:`WIDEST` is equally probable, a loss falls by the same amount with each factor of two in a number.
+That amount is what is learned: one number for each range, of either sign, near 0 where roundness does not
+matter.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from autotune.space.knobs import IntegerRange
 from autotune.space.knobs.knob import Knob
 
 WIDEST = 8
-"""Numbers that it divides are as round as any, beside the unit of the range."""
+"""Multiples of this, in units of the range, are as round as any number."""
 
 
 @dataclass(frozen=True)
 class RoundRange:
-    """A range of integers, some of which are rounder than others: its numbers over the largest power of two
-    that divides them all, modulo :data:`WIDEST`."""
+    """A range of integers, some of which are rounder than others.
+
+    Its numbers are divided by the largest power of two that divides them all, and kept modulo
+    :data:`WIDEST`.
+    """
 
     column: int
     """Where its cell index stands in a row."""
@@ -35,13 +38,13 @@ class RoundRange:
     step: int
 
     def roundness(self, cells: Integers) -> Floats:
-        """From -1/2, for what is odd, to 1/2; 0 where the knob does not exist. Shape (n,)."""
-        rests = (self.first + self.step * cells[:, self.column]) % WIDEST
-        return np.where(cells[:, self.column] < 0, 0.0, _ROUNDNESS[rests])
+        """From -1/2, for odd numbers, to 1/2; 0 where the knob does not exist. Shape (n,)."""
+        remainders = (self.first + self.step * cells[:, self.column]) % WIDEST
+        return np.where(cells[:, self.column] < 0, 0.0, _ROUNDNESS[remainders])
 
 
 def round_ranges(knobs: Sequence[Knob]) -> list[RoundRange]:
-    """Of knobs with cells. On a ``log2`` scale there are powers of two alone."""
+    """Those among ``knobs``, all of which have cells. A ``log2`` scale has nothing but powers of two."""
     found, column = [], 0
     for knob in knobs:
         if isinstance(knob, IntegerRange) and knob.scale != "log2" and len(knob.cells[0].values) > 1:
@@ -52,10 +55,10 @@ def round_ranges(knobs: Sequence[Knob]) -> list[RoundRange]:
     return found
 
 
-def _divisions(rest: int) -> int:
-    """How often two divides a number that leaves this rest, as far as it counts."""
-    return (rest & -rest).bit_length() - 1 if rest else WIDEST.bit_length() - 1
+def _divisions(remainder: int) -> int:
+    """How often a number with this remainder can be divided by two, as far as that counts."""
+    return (remainder & -remainder).bit_length() - 1 if remainder else WIDEST.bit_length() - 1
 
 
-_ROUNDNESS: Floats = np.array([_divisions(rest) / _divisions(0) - 0.5 for rest in range(WIDEST)])
-"""By rest."""
+_ROUNDNESS: Floats = np.array([_divisions(n) / _divisions(0) - 0.5 for n in range(WIDEST)])
+"""By the remainder modulo :data:`WIDEST`."""

@@ -14,8 +14,8 @@ from autotune.search.models.hypotheses import Suspects
 def constraint(names: Sequence[str], suspects: Suspects, worked: Floats) -> str:
     """The likeliest hypothesis about a rule: ``(m * k) % (threads * vector) == 0``.
 
-    ``worked`` are the logarithms of the knobs where tries succeeded, of shape (n, names): where a product is
-    bounded the largest that worked is stated, since nobody knows what is between it and what failed.
+    ``worked``: the logarithms of the knobs in the tries that succeeded, of shape (n, names). As a bound of a
+    product the largest that worked is stated, since nothing is known between that and what failed.
     """
     exponents = suspects.exponents[:, 0]
     over = [name for name, exponent in zip(names, exponents, strict=True) if exponent > 0]
@@ -25,12 +25,12 @@ def constraint(names: Sequence[str], suspects: Suspects, worked: Floats) -> str:
     sign = "==" if np.isfinite(suspects.low[0]) else "<="
     bound = _value(worked[int(np.argmax(worked @ exponents))], exponents)
     left, right = _times(bound.denominator, over), _times(bound.numerator, under)
-    # A number stands at the right: 32 <= x * y is said as x * y >= 32.
+    # The number stands on the right: x * y >= 32, not 32 <= x * y.
     return f"{left} {sign} {right}" if over else f"{right} {sign.replace('<', '>')} {left}"
 
 
 def _value(logs: Floats, exponents: Floats) -> Fraction:
-    """The product of whole numbers, whose logarithms these are."""
+    """The product of the whole numbers with these logarithms, each to its exponent."""
     value = Fraction(1)
     for number, exponent in zip(np.round(np.exp2(logs)).tolist(), exponents.tolist(), strict=True):
         value *= Fraction(int(number)) ** int(exponent)

@@ -16,11 +16,11 @@ from autotune.search.models.thinning import thinned
 from autotune.status import Status
 
 RULED = frozenset([Status.INFEASIBLE, Status.CRASHED, Status.WRONG])
-"""Failures for which there may be such a rule. How memory and time run out is smooth."""
+"""Failures for which there may be such a rule. (Memory and time run out smoothly.)"""
 TINY = 1e-9
-"""The least probability."""
+"""The smallest probability."""
 EXPLAINED = math.log(0.5)
-"""The logarithm of the probability of keeping all rules below which a failure is put down to them."""
+"""A failure is put down to the rules if the logarithm of the probability that it keeps them is less."""
 
 
 class Rules:
@@ -30,7 +30,7 @@ class Rules:
         self._features = features
         self.numbers = Numbers(features)
         self.suspects: list[Suspects] = []
-        """For each rule, in the order in which they were found, what it may be."""
+        """What each rule may be, in the order in which rules were found."""
         heard = [o for o in observations if not o.status.failed or o.status in RULED]
         rows = thinned(heard)
         failed = np.array([o.status.failed for o in rows], dtype=bool)
@@ -41,13 +41,13 @@ class Rules:
             self._refute([o for o in heard if not o.status.failed])
 
     def __bool__(self) -> bool:
-        """Whether there is reason to believe in any."""
+        """Whether there is reason to believe in any rule."""
         return bool(self.suspects)
 
     def learn(self, observation: Observation) -> bool:
-        """Refute what a success tells against, and say whether anything was refuted.
+        """Drop the hypotheses that a success refutes, and return whether there were any.
 
-        Failures count once all is learned anew.
+        Failures do not count before rules are looked for anew.
         """
         if not self.suspects or observation.status.failed:
             return False

@@ -17,14 +17,14 @@ from autotune.search.models.gaussian_process import (
 from autotune.search.models.history import History, Targets, chosen
 
 FITTED = 120
-"""Trials of a source to which its hyper-parameters are fitted."""
+"""The hyper-parameters of a source are fitted to at most so many of its trials."""
 KEPT = 400
-"""Trials of a source that its process is conditioned on."""
+"""Its process is conditioned on at most so many of its trials."""
 LEAST = 8
 """A source with fewer successes is left out: it cannot tell good from bad."""
 CONSISTENT = 0.25
 """A source whose process explains a smaller part of its own trials is left out. Recorded kernels come to 0.7
-and more, shuffled times to less than 0.1, and the best of those is no better than any other."""
+and more, and shuffled times to less than 0.1, of which the best is no better than any other."""
 
 
 class SourceModel:
@@ -44,7 +44,7 @@ class SourceModel:
         losses = targets.values[few] - targets.values[few].mean()
         self._process.fit(inputs, losses, targets.known[few])
         self.consistency = self._explained(inputs, losses, targets.known[few])
-        """The part of the variance of its trials that is explained when each is predicted from the others."""
+        """Which part of the variance of its trials is explained if each is predicted from the others."""
         rows = chosen(targets, KEPT)
         self._middle = float(targets.values[rows].mean())
         inputs = features.of([configurations[i] for i in rows])
@@ -59,7 +59,7 @@ class SourceModel:
 
     @classmethod
     def of(cls, problem: Problem, features: Features, source: Source) -> SourceModel | None:
-        """``None`` where too little of the source lies in this space, or nothing can be made of it."""
+        """``None`` where too little of the source lies in this space, or it does not predict itself."""
         history = History.of(problem, [o for o in source.observations if o.configuration in problem.space])
         targets = history.targets()
         if targets is None or (targets.failed == 0.0).sum() < LEAST:
@@ -73,7 +73,7 @@ class SourceModel:
     def expected(self, inputs: Inputs) -> Floats:
         """The loss of each row (n,), in standard deviations of the source's losses.
 
-        As it was recorded, where it was. What was computed once is kept: a search looks at the same
+        It is the recorded one where there is one. What was computed once is kept: a search looks at the same
         configurations again and again.
         """
         if not self._keeps:
@@ -98,7 +98,7 @@ class SourceModel:
         return 1.0 - float(missed @ missed) / total if total else 0.0
 
     def _covariance(self, inputs: Inputs, known: Floats) -> Floats:
-        """Of what is measured: with the noise."""
+        """The covariance of measured values, noise included."""
         view = self._process.view(inputs)
         covariance = self._process.covariance(view, view)
         covariance[np.diag_indices(len(inputs))] += self._process.noise + JITTER + known

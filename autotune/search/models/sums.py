@@ -1,9 +1,9 @@
 """How a demand grows with the knobs where it is a sum: what is always there, and what each knob adds.
 
-The memory of a training is that of its model and its optimiser, and then so much a sample; how much that is
-depends on what is kept of it. So the plain demand is linear in the plain values of the knobs and in the
+A training needs memory for its model and its optimiser, and so much more for each sample; how much that is
+depends on what is kept of a sample. So the plain demand is linear in the plain values of the knobs and in
 products of two of them, with normal weights (Rasmussen and Williams 2006, section 2.1). Its logarithm, which
-:mod:`~autotune.search.models.trend` is for, bends where the constant part ends.
+:mod:`~autotune.search.models.trend` models, bends where the constant part no longer dominates.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.knobs.knob import Knob
 
 CHOICE = 0.7
-"""The weight of each choice, of a standardised demand."""
+"""The standard deviation of what a choice adds to a standardised demand."""
 PAIR = 0.5
-"""The weight of a product of two, beside 1 for each of them."""
+"""That of the weight of a product of two knobs, where it is 1 for the weight of each of them."""
 MOST_PRODUCTS = 256
-"""Where there would be more, the products are left out."""
+"""If there would be more products than this, all are left out."""
 
 
 class Sum:
-    """The terms of the sum over the knobs of a space: a constant, some of each knob, and products of two.
+    """The terms of the sum over the knobs of a space: a constant, some for each knob, and products of two.
 
-    Numbers count in standard deviations of those at which the demand is known, so that the weights that
-    explain it are about 1 for standardised targets. A list of numbers has their logarithms as terms as well,
-    for what divides a demand. Permutations, and choices among very many values, have no part.
+    Numbers are standardised over the configurations whose demand is known, so that the weights that explain
+    it are about 1 for standardised targets. A list of numbers has their logarithms as terms as well, for
+    knobs that divide a demand. Permutations, and choices among very many values, have no part.
     """
 
     def __init__(self, features: Features, known: Inputs, unseen: float = 1.0) -> None:
@@ -69,9 +69,9 @@ class _Part:
 
 
 def _standardised(part: _Part, known: Inputs, unseen: float) -> _Part:
-    """About its mean among what is ``known``, in standard deviations of that.
+    """``part``, less its mean over what is ``known`` and divided by its standard deviation there.
 
-    Where it was always the same there its whole range counts as ``unseen``.
+    Where it had only one value there, it is scaled so that its whole range counts as ``unseen``.
     """
     if part.ends is None:
         return part

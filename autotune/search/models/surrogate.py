@@ -19,10 +19,10 @@ from autotune.search.models.power_law import law_of
 from autotune.space.configuration import Configuration
 
 REFITS = 10
-"""The hyper-parameters may lag behind by one observation in so many."""
+"""The hyper-parameters may lag behind by one in so many observations."""
 
 LEADERS = 20
-"""Of so many with the best readings one is expected to be the best."""
+"""The configuration that is expected to be best is looked for among so many with the best readings."""
 
 
 def fit_due(count: int) -> int:
@@ -32,12 +32,12 @@ def fit_due(count: int) -> int:
 
 @dataclass(frozen=True)
 class Leader:
-    """What is expected to be best of all that succeeded."""
+    """The configuration that is expected to be the best of all that succeeded."""
 
     level: float
-    """The noiseless target that is expected of it."""
+    """Its expected noiseless target."""
     inputs: Inputs
-    """Its row."""
+    """Its inputs, one row."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,13 @@ class Prediction:
     mean: Floats
     spread: Floats
     apart: Floats
-    """The standard deviation of the difference from the leader: next to nothing where both are alike, however
-    little is known of how good they are. Where no leader is named, ``spread``."""
+    """The standard deviation of the difference from the leader: almost 0 where both are alike, however little
+    is known of how good they are. Without a leader it is ``spread``."""
     log_success: Floats
     """The logarithm of the probability that the configuration does not fail."""
     log_room: Floats
-    """Of that it is within all limits to what is measured: a part of that."""
+    """The part of it that is due to limits of something measured: the logarithm of the probability that the
+    configuration is within all of those."""
 
     @property
     def success(self) -> Floats:
@@ -66,16 +67,17 @@ class _Fit:
 
     process: GaussianProcess
     rows: Integers
-    """Of the history."""
+    """The rows of the history."""
     inputs: Inputs
     known: Floats
     """Shape (rows,): the variances of their targets."""
     lawful: bool
-    """Whether it is a law of the knobs, which holds for what is cut too."""
+    """Whether it is a law of the knobs (:mod:`~autotune.search.models.power_law`), which also holds for
+    values that are otherwise cut off."""
 
 
 def _fitted(history: History, features: Features, at_a_limit: bool) -> _Fit:
-    """The process that explains a history best; only ``at_a_limit`` it may be a law of the knobs."""
+    """The process that explains a history best. It may be a law of the knobs only if ``at_a_limit``."""
     process = GaussianProcess(features.columns, Prior(wide=True, linear=True))
     targets = history.targets()
     if targets is None:  # nothing has a number yet
@@ -100,8 +102,8 @@ class Surrogate:
     """The process as it was fitted to the first ``due`` observations, conditioned on all since.
 
     Failures say nothing about the goal: :class:`~autotune.search.models.feasibility.Feasibility` learns from
-    them how probable success is. Nothing is kept that would not follow from the observations alone, so that a
-    resumed search predicts the same.
+    them how probable success is. Whatever is kept follows from the observations alone, so that a resumed
+    search predicts the same.
     """
 
     def __init__(
@@ -115,7 +117,7 @@ class Surrogate:
     ) -> None:
         """Fit to the observations ``first`` and watch the pool's columns.
 
-        Without ``success`` it is not modelled whether a configuration fails or is past a bound.
+        Without ``success``, whether a configuration fails or is past a bound is not modelled.
 
         Raises ``numpy.linalg.LinAlgError`` where rounding defeats the process.
         """
@@ -128,19 +130,19 @@ class Surrogate:
         history = History.of(problem, first, past_bounds=True)
         fit = _fitted(history, features, self._at_a_limit)
         self.lawful = fit.lawful
-        """Whether the goal follows a law, so that it is known what is to be gained."""
+        """Whether the goal follows a law, so that what can be gained is known."""
         self._first = len(history)
         self._rows, self._inputs = fit.rows, fit.inputs
         self._posterior = Posterior(fit.process, fit.inputs, fit.known)
         self._later = 0
-        """How many of the rows came since the fit: the last ones."""
+        """How many rows came since the fit; they are the last ones."""
         self._expected = np.zeros(0)
-        """Of the columns that are watched."""
+        """What is expected beforehand of the columns that are watched."""
 
     def learn(self, history: History, targets: Targets, shares: Floats | None = None) -> None:
         """Condition on the configurations of ``history`` that came since; ``targets`` are of all its rows.
 
-        What is expected where nothing is known is the mean of the rows, weighed by their ``shares``.
+        Where nothing is known, the mean of the rows is expected, weighted by their ``shares``.
         """
         self._condition(history, targets)
         if self._feasibility and self._bounds:
@@ -156,10 +158,10 @@ class Surrogate:
         self._shift = float(self._inputs.expected.mean()) - middle
 
     def _condition(self, history: History, targets: Targets) -> None:
-        """Take in the rows since the fit, which are few, all of them as they stand now.
+        """Take in all rows since the fit anew, which are few.
 
-        How sure a row is changes as others are told. Were it kept as it was when it came, a resumed search,
-        which is told all at once, would predict otherwise.
+        How sure a row is changes as others are told. If each were kept as it was when it came, a resumed
+        search, which is told everything at once, would predict something else.
         """
         rows = targets.instructive[targets.instructive >= self._first]
         inputs = self.features.of([history.configurations[i] for i in rows])
@@ -174,9 +176,9 @@ class Surrogate:
     def predict(
         self, columns: Integers, pending: Sequence[Configuration], leader: Leader | None = None
     ) -> Prediction:
-        """What is expected at columns of the pool, and then at those that are fresh in it.
+        """What is expected at these columns of the pool, followed by its fresh candidates.
 
-        What is ``pending`` is taken to end as predicted (kriging believer; Ginsbourger et al., 2010), so
+        What is ``pending`` is assumed to end as predicted (kriging believer; Ginsbourger et al., 2010), so
         that proposals keep apart.
         """
         if len(self._expected) < len(self._pool):
@@ -198,7 +200,7 @@ class Surrogate:
         return Prediction(mean, spread, apart, *self._log_success(columns, len(mean)))
 
     def leader(self, history: History, targets: Targets) -> Leader:
-        """Of what succeeded, among the best readings, the one with the lowest noiseless target expected."""
+        """Of the successes with the best readings, the one with the lowest expected noiseless target."""
         rows = self.leading(targets)
         inputs = self.features.of([history.configurations[i] for i in rows])
         expected = self.expected(inputs)
@@ -239,12 +241,12 @@ class Surrogate:
 
     @property
     def bounded(self) -> bool:
-        """Whether there is a bound of a metric of which something was measured."""
+        """Whether there is a bound of a metric that was measured often enough for a model."""
         return self._bounds is not None and self._bounds.modelled
 
     @property
     def _at_a_limit(self) -> bool:
-        """Whether there is one goal, and a limit to something measured keeps from it."""
+        """Whether there is a single goal, and a limit of something measured may stand in its way."""
         if not (self._feasibility and self._bounds) or len(self._problem.goals) != 1:
             return False
         return self._bounds.modelled or self._feasibility.measured

@@ -11,7 +11,7 @@ from autotune.search.contract import Observation
 from autotune.search.models.gaussian_process import Integers
 
 MOST = 200
-"""So many at most: more hardly tell more, and what is learned takes their square and cube."""
+"""The most trials. More hardly teach more, and the cost of learning grows with their square and cube."""
 
 
 def thinned(observations: Sequence[Observation]) -> Sequence[Observation]:

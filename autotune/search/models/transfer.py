@@ -1,11 +1,11 @@
-"""Earlier studies as prior knowledge: what to try first, what to expect, and how far that is believed.
+"""Earlier studies as prior knowledge: what to try first, what to expect, and how far to believe that.
 
 Each source has a process of its own (:class:`~autotune.search.models.source_model.SourceModel`). What it
 expects of a configuration becomes the prior mean of the target's own process, which then only has to learn
-the difference, as in the stacked processes of Golovin et al., Google Vizier (2017), section 3.3. A source has
-a slope, regressed on the target's tries and never below zero: the better a source predicts them, the more it
-counts, and one that contradicts them is dropped. Weighing sources by the target's tries is the idea of Feurer
-et al., Scalable Meta-Learning for Bayesian Optimization (2018).
+the difference, as in the stacked processes of Golovin et al., Google Vizier (2017), section 3.3. Each source
+has a slope, found by regression on the target's tries and never below zero: the better a source predicts
+them, the more it counts, and one that contradicts them is dropped. To weight sources by the target's tries is
+the idea of Feurer et al., Scalable Meta-Learning for Bayesian Optimization (2018).
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from autotune.space.configuration import Configuration
 OPENING = 8
 """After so many tries no more switches are turned: a choice may have many values."""
 TAUGHT = 10
-"""After so many tries the sources are left aside: they have said what they know, what was measured here tells
+"""After so many tries the sources are left aside: they have said what they know, what was measured here says
 more, and a source that is wrong in one region would keep the search out of it."""
 SPREAD = 0.5
-"""Standard deviation of a slope beforehand. Beforehand the slopes add up to 1."""
+"""Prior standard deviation of the sum of all slopes, whose prior mean is 1."""
 RESIDUAL = 0.7
 """Standard deviation of what a source leaves unexplained, in standard deviations of its losses."""
 LEVEL = 100.0
-"""Variance of the difference in level, about which nothing is known: another device is faster or slower."""
+"""Prior variance of the difference in level: nothing is known of how fast another device is."""
 SIBLINGS = 3
-"""Of so many sources that differ in the workload alone, the nearest ones, the best is tried whatever their
-models say: on the same machine it is seldom bad, and they may have too few trials for a model."""
+"""Of the sources that differ in the workload alone, so many of the nearest have their best configuration
+tried, whatever their models say: on the same machine it is seldom bad, and there may not even be a model."""
 HEARD = 0.15
-"""A source with a smaller part of the slope that it had beforehand is dropped."""
+"""A source is dropped if its slope is a smaller part than this of its prior mean."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ class Belief:
 
     @property
     def reason(self) -> Reason:
-        """The slope of each source that counts, by its label."""
+        """The slope of each source that counts, by label, as part of a reason."""
         leaning = {m.label: round(float(w), 3) for m, w in zip(self.models, self.slopes, strict=True) if w}
         return {"sources": leaning} if leaning else {}
 
     def expected(self, inputs: Inputs) -> Floats:
-        """How much worse than others each row is thought to be, in standard deviations of the target (n,)."""
+        """How much worse than others each row is expected to be (n,), in the target's standard deviations."""
         total = np.zeros(len(inputs))
         for model, slope in zip(self.models, self.slopes, strict=True):
             if slope:
@@ -74,9 +74,9 @@ class Belief:
 
 
 class Transfer:
-    """The sources of a problem as models; false where there is none that can teach.
+    """The sources of a problem as models; false where none of them can teach anything.
 
-    Where there are several goals nothing is transferred.
+    With several goals nothing is transferred.
     """
 
     def __init__(self, problem: Problem, features: Features) -> None:
@@ -98,14 +98,15 @@ class Transfer:
     def opening(
         self, observations: Sequence[Observation], known: Sequence[Configuration], taken: Container[str]
     ) -> tuple[Configuration, Reason] | None:
-        """What to try among the first; ``None`` when it is time to go on from there.
+        """What to try among the first tries; ``None`` once the opening is over.
 
-        The first try of all owes nothing to the sources (it is the default, where there is one), so that the
-        second can already prove them wrong: that one is the best elsewhere by what the sources say together.
-        What is best on one device alone often owes it to how its knobs work together there, and what is good
-        on all is good on the next. Then the switches (knobs with two values or without order) are turned in
-        it one at a time, and on from the best of those: devices differ most in which of them pay, and what is
-        best with them is much the same. What was best for the nearest workloads comes before all that.
+        The first try owes nothing to the sources (it is the default, where there is one), so that the second
+        can already prove them wrong. Second comes what was best for the nearest workloads, where there are
+        any; then the configuration that all sources together expect to be best. (What is best on one device
+        alone often owes that to how its knobs work together there; what is good on all is good on the next.)
+        Then its switches (knobs with two values or without order) are turned one at a time, and those of the
+        best found so: devices differ most in which switches pay, while the best values of the other knobs are
+        much the same.
 
         ``known`` holds all configurations that were proposed, ``taken`` their hashes.
         """
@@ -136,11 +137,11 @@ class Transfer:
         return None
 
     def shares(self, configurations: Sequence[Configuration]) -> Floats | None:
-        """How much each counts (n,) for what is expected where nothing is known; ``None``: all alike.
+        """How much each counts (n,) for what is expected where nothing is known; ``None``: all the same.
 
-        Those tried first that differ in switches alone count together as one. They are good because the
-        sources know the way, which says nothing of the rest of the space: a process that takes their mean
-        for the rest's looks for more of the kind everywhere else.
+        Of the first tries, those that differ in switches alone count together as one. They are good because
+        the sources knew where to look, which says nothing about the rest of the space: a process that takes
+        their mean for that of the rest expects as good ones everywhere else.
         """
         if not self.models:
             return None
@@ -150,7 +151,7 @@ class Transfer:
         return shares
 
     def belief(self, observations: Sequence[Observation]) -> Belief | None:
-        """After these tries, from which alone it follows; ``None`` where the sources are to be left aside."""
+        """How far to believe the sources after these tries; ``None`` where they are to be left aside."""
         if not self.models or len(observations) >= TAUGHT:
             return None
         targets = History.of(self._problem, observations).targets() if observations else None
@@ -160,10 +161,10 @@ class Transfer:
         return Belief(self.models, slopes, targets.scale) if slopes.any() else None
 
     def _slopes(self, observations: Sequence[Observation]) -> Floats:
-        """Of each source, by what it said of the tries. The slow side counts in full here.
+        """The slope of each source, by what it says about the tries. The slow side is not cut here.
 
-        A process that is to find the best does not care how bad the worst is; but a source that thought the
-        worst to be good is to be found out by it.
+        A process that has to find the best does not care how bad the worst is; but a source that expected the
+        worst to be good should be found out by it.
         """
         history = History.of(self._problem, observations)
         targets = history.targets() if observations else None
@@ -179,7 +180,7 @@ class Transfer:
     def _regressed(self, inputs: Inputs, said: Floats, losses: Floats) -> Floats:
         """The most probable slopes (sources,) of what the sources ``said`` (rows, sources) of the losses.
 
-        Generalised least squares: what is left over is a process with the prior's covariance, so that many
+        By generalised least squares: the residuals are a process with the prior's covariance, so that many
         tries of one kind count little more than one.
         """
         before = self._beforehand
@@ -211,11 +212,11 @@ class Transfer:
                         yield turned
 
     def _setting(self, configuration: Configuration) -> tuple[object, ...]:
-        """Of the switches."""
+        """The values of the switches."""
         return tuple(configuration.get(name) for name in self._switches)
 
     def _shape(self, configuration: Configuration) -> frozenset[tuple[str, object]]:
-        """What the switches leave."""
+        """The values of all other knobs."""
         return frozenset((name, value) for name, value in configuration.items() if name not in self._switches)
 
 
@@ -233,7 +234,7 @@ def _winners(problem: Problem, sources: Sequence[Source]) -> Iterator[tuple[Conf
 def _agreed(
     models: Sequence[SourceModel], features: Features, among: Sequence[Configuration]
 ) -> Configuration:
-    """What the sources expect to be best, each in standard deviations of its own."""
+    """What the sources together expect to be best, each measured in its own standard deviations."""
     inputs = features.of(among)
     return among[int(np.argmin(sum(model.expected(inputs) for model in models)))]
 

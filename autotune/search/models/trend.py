@@ -20,7 +20,7 @@ from autotune.space.configuration import Value
 from autotune.space.knobs.knob import Knob
 
 CHOICE = 0.7
-"""What one choice in the place of another makes of the logarithm of a demand: half as much, or twice."""
+"""How much one choice instead of another changes the logarithm of a demand: to half as much, or twice."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Exponents:
 
 
 ANY = Exponents(0.0, 1.0)
-"""A product of which nothing is known."""
+"""For a product of which nothing is known."""
 OF_SIZES = Exponents(0.5, 0.7)
-"""Of a demand most sizes are a factor, or a factor of a part of it, or none: exponents from 0 to 1. A few,
-such as the parts that a training recomputes, lower it."""
+"""For a demand. Most sizes are a factor of all of it (an exponent of 1), of a part (less) or of none (0). A
+few, such as how many parts a training recomputes, lower it."""
 
 
 class Trend:
@@ -53,7 +53,8 @@ class Trend:
         self._sizes = [column for column, (knob, i) in enumerate(cells) if _has_numbers(knob, i)]
 
     def expected(self, inputs: Inputs) -> Floats:
-        """The logarithm of each demand (n,) beforehand, beside that of the middle of all sizes."""
+        """The expected logarithm of each demand (n,), relative to the demand where all sizes are in the
+        middle."""
         ratio = self._exponents.mean / self._exponents.spread
         sizes = [self._terms[column](inputs.codes[:, column])[:, 0] for column in self._sizes]
         return np.asarray(ratio * sum(sizes, np.zeros(len(inputs))))
@@ -87,9 +88,9 @@ def _terms(knob: Knob, cell: int, spread: float) -> Callable[[Integers], Floats]
 
 
 def _powers(values: Sequence[Value], codes: Integers) -> Floats:
-    """The logarithms of some values, about the middle between the first and the last.
+    """The logarithms of some values, less the mean of those of the first and the last.
 
-    Of their ranks from 1 on, where not all are positive numbers.
+    Ranks (from 1 on) are used instead of the values if these or the ends are not all positive numbers.
     """
     ends = np.array([0, len(values) - 1])
     if all(_is_positive(values[int(i)]) for i in (*ends, *codes)):

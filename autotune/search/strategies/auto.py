@@ -8,12 +8,13 @@ from autotune.search.strategies.structured import Structured
 
 
 class Auto(Structured):
-    """:class:`~autotune.search.strategies.bayes.Bayes`, which measured best over the recorded spaces.
+    """What did best in the benchmarks.
 
-    ``benchmarks/results/search_efficiency.md`` has the evidence. Where its model fails, or nothing has
-    succeeded yet, it draws at random. Where an assignment is most of what there is to choose it is
-    :class:`~autotune.search.strategies.structured.Structured`, by
-    ``benchmarks/results/constrained_spaces.md``.
+    That is :class:`~autotune.search.strategies.bayes.Bayes` over the recorded spaces
+    (``benchmarks/results/search_efficiency.md``), and
+    :class:`~autotune.search.strategies.structured.Structured` where an assignment is most of what there is to
+    choose (``benchmarks/results/constrained_spaces.md``). The latter is the former in all other spaces, so
+    that nothing is added to it here.
     """
 
     name: ClassVar[str] = "auto"

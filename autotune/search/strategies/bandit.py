@@ -1,4 +1,4 @@
-"""A multi-armed bandit that hands each try to the arm that does best of late."""
+"""A multi-armed bandit that hands each try to the arm that has done best lately."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from autotune.search.registry import make_strategy, strategy_class
 from autotune.search.strategies.regions import regions
 
 ELITE = 0.2
-"""A try earns credit where it is among this share of the best so far."""
+"""A try earns credit if it is among the best of all tries so far: this share of them."""
 DOUBT = 0.2
-"""The standard deviation of the draw for an arm that was never used; about that of a number from 0 to 1."""
+"""The standard deviation of the draw for an arm that was never used. Credits are from 0 to 1."""
 FEWEST = 3
-"""Random tries in a region before its strategy has a say: what a whole space gets is shared among them."""
+"""At least so many random tries begin a region: those of a whole space are shared among its regions."""
 REGIONS = "regions"
+"""The value of the option ``arms`` that makes each region of the space an arm."""
 
 
 @dataclass(frozen=True)
@@ -57,21 +58,21 @@ class Bandit(Strategy):
 
     The credit of an arm is that of OpenTuner (Ansel et al., PACT 2014, section 4.2, after Fialho et
     al., Comparison-based adaptive strategy selection, GECCO 2010): over a sliding ``window`` of tries, the
-    mean reward of its own, the ``i``-th oldest weighing ``i``. So an arm that ran dry loses its
-    credit, and one that begins to succeed has it at once. OpenTuner rewards a new best alone; with a
+    mean reward of its own tries, the ``i``-th oldest weighing ``i``. So an arm that has run dry loses its
+    credit, and one that begins to succeed gains it at once. OpenTuner rewards a new best alone; with a
     hundred tries those are too few to tell arms apart, so a try in the best fifth so far earns a part,
     by its rank. Ranks alone count, so that neither the unit of the metric nor an outlier matters.
     The credit, and how unsure it is, make a normal distribution for each arm; the arm with the highest
-    draw has the try (Thompson, Biometrika 25, 1933).
+    draw gets the try (Thompson, Biometrika 25, 1933).
 
     ``arms`` are strategies by name, or ``regions``: the parts of the space by the values of one knob
     (:func:`~autotune.search.strategies.regions.regions`; ``knob`` names it), each searched by the strategy
     ``inside``. All arms share what was proposed and are told everything, so that each builds on what others
     found.
 
-    The arm that had a try stands in the reason of its proposal, which is told back with what was measured: so
-    credit goes where it belongs, also with several in flight and after a restart. For a region the
-    configuration says it, whoever proposed that. What nobody's arm had earns no credit.
+    The reason of a proposal names the arm that made it, and comes back with what was measured: so credit goes
+    where it belongs, also with several trials in flight and after a restart. With regions it goes to the one
+    that the configuration is in, whoever proposed it. A trial that no arm proposed earns no credit.
     """
 
     name: ClassVar[str] = "bandit"
@@ -94,7 +95,7 @@ class Bandit(Strategy):
         self._window = Window(int(self.options["window"]))
         self._seen: set[str] = set()
         self._losses: list[float] = []
-        """Of what was learned, the best first."""
+        """Those of all trials that have one, the best first."""
 
     def _strategies(self) -> list[Arm]:
         names = [name.strip() for name in str(self.options["arms"]).split(",")]
@@ -125,11 +126,10 @@ class Bandit(Strategy):
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         for _ in range(n):
-            draws = self._draws(len(self.taken))
+            draws = self._draws()
             for number in np.argsort(-draws, kind="stable").tolist():
-                arm = self.arms[number]
-                arm.strategy.asks = self.asks
-                chosen = _first_new(arm.strategy.propose(1, rng), self.taken)
+                proposals = self.arms[number].strategy.propose(1, rng)
+                chosen = next((one for one in proposals if one.configuration.hash not in self.taken), None)
                 if chosen is not None:
                     yield Proposal(chosen.configuration, self._reason(number, draws[number], chosen))
                     break
@@ -148,9 +148,13 @@ class Bandit(Strategy):
         }
         return {**chosen.reason, **own}
 
-    def _draws(self, serial: int) -> Floats:
-        """What each arm drew for try number ``serial``: its credit, give or take how unsure that is."""
-        noise = np.random.default_rng((self.seed, serial, len(self.arms))).standard_normal(len(self.arms))
+    def _draws(self) -> Floats:
+        """What each arm draws for the next try: its credit, plus noise in proportion to how unsure that is.
+
+        The noise depends on the number of the try, so that it is the same however many are asked for at once.
+        """
+        rng = np.random.default_rng((self.seed, len(self.taken), len(self.arms)))
+        noise = rng.standard_normal(len(self.arms))
         rewards = [self._window.of(number) for number in range(len(self.arms))]
         credits = np.array([credit(own) for own in rewards])
         unsure = np.array([DOUBT / np.sqrt(1.0 + len(own)) for own in rewards])
@@ -175,7 +179,7 @@ class Bandit(Strategy):
                 self._window.add(number, reward)
 
     def _arm_of(self, observation: Observation) -> int | None:
-        """The arm that what was observed counts for; ``None`` for the default, and what others proposed."""
+        """The arm that gets the credit; ``None`` for the default, and for what others proposed."""
         for number, arm in enumerate(self.arms):
             if self.by_region and observation.configuration in arm.strategy.space:
                 return number
@@ -193,13 +197,9 @@ class Bandit(Strategy):
 
 
 def credit(rewards: Sequence[float]) -> float:
-    """The area under the curve of an arm's rewards, the oldest first: from 0 to 1; half where there are none.
+    """The area under the curve of an arm's rewards, the oldest first: from 0 to 1; 1/2 where there are none.
 
-    The later ones weigh more, and half a reward from before the first keeps one lucky try from deciding.
+    Later ones weigh more. Half a reward is added before the first, so that one lucky try does not decide.
     """
     weights = np.arange(1, len(rewards) + 1)
     return float((0.5 + weights @ np.array(rewards)) / (1.0 + weights.sum())) if len(rewards) else 0.5
-
-
-def _first_new(proposals: Iterable[Proposal], taken: set[str]) -> Proposal | None:
-    return next((one for one in proposals if one.configuration.hash not in taken), None)

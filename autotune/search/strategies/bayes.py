@@ -29,66 +29,67 @@ from autotune.search.threads import one_thread
 from autotune.space.configuration import Configuration
 
 INCUMBENTS = 4
-"""The best configurations, all of whose neighbours are candidates."""
+"""All neighbours of so many of the best configurations are candidates."""
 CAUTION = 1.0
-"""How much more often than once a probability counts that something measured stays within its limit. The
-plain product is right for one try; but a limit to something measured is foreseen from successes too, so that
-there is little to learn from a failure."""
+"""The probability that something measured stays within its limit is raised to 1 plus this. Counting it once
+is right for a single try; but such a limit is foreseen from successes too, so a failure teaches little."""
 DRAWS = 64
-"""Of so many random configurations the first tries take the one that is expected to be best beforehand."""
+"""The first tries take the best of so many random configurations, by what is expected before any trial."""
 MOST_CANDIDATES = 1_000_000
-"""That can be asked for."""
+"""The largest number of ``candidates`` that can be asked for."""
 TIE = 1e-7
-"""Differences in the logarithm of the gain that are rounding's: the first candidate is taken."""
+"""Smaller differences in the logarithm of the gain are rounding: of such candidates the first is taken."""
 
 
 @dataclass(frozen=True)
 class Aim:
-    """What a try is for: by this its candidates are compared."""
+    """What candidates for a try are compared by."""
 
     targets: Targets
     goal: float
     """The target to be improved on."""
     power: float
-    """To which probabilities of success are raised."""
+    """To this power probabilities of success are raised."""
     likely: float
-    """The probability of success from which on a candidate is as good as any."""
+    """From this probability of success on, a higher one is no advantage."""
     stuck: bool
-    """Whether it is a way out of a plateau."""
+    """Whether the try is a way out of a plateau."""
 
 
 class Bayes(Strategy):
     """Expected improvement under a Gaussian process, over a sample of the feasible set and around the best.
 
-    The first tries are random among the configurations whose numbers are powers of two, where lists offer
-    both (:data:`~autotune.search.models.features.IRREGULAR` says why), or round, where ranges do
+    The first tries are random. They prefer powers of two where a list has other numbers as well
+    (:data:`~autotune.search.models.features.IRREGULAR` says why), and round numbers in ranges
     (:mod:`~autotune.search.models.roundness`). Then each proposal maximises the expected improvement (Jones
     et al., 1998) over ``candidates`` random configurations and all that differ from one of the best in one or
-    two knobs. Where bounds are measured it climbs on from there, along ranges
-    (:mod:`~autotune.search.candidates.climb`); where there are many knobs every other try does, in all of
-    them (:mod:`~autotune.search.candidates.mutants`).
+    two knobs. Where bounds are measured, the search for the maximum climbs on from there along ranges
+    (:mod:`~autotune.search.candidates.climb`); where there are many knobs it does so for every other try, in
+    all of them (:mod:`~autotune.search.candidates.mutants`).
 
-    To be improved on is the lowest value that the process expects of what was tried: where results are noisy
-    the lowest of them was luck, and who asks for more than luck is sent to wherever little is known (Picheny,
-    Wagner and Ginsbourger, Structural and Multidisciplinary Optimization 48, 2013, section 3.2). That value
-    is not known for sure either, but what is near it is wrong by as much. So the spread that counts is that
-    of the *difference* (Letham et al., Bayesian Analysis 14, 2019, have the same from draws of both); else a
-    search of noisy trainings tries the best it has again and again, a little to the side.
+    What has to be improved on is the lowest value that the process expects of anything tried, not the lowest
+    reading: where results are noisy that one was luck, and to ask for more than luck leads to wherever little
+    is known (Picheny, Wagner and Ginsbourger, Structural and Multidisciplinary Optimization 48, 2013, section
+    3.2). The expected value is not known for sure either, but near it the process is wrong by about as much.
+    So the spread that counts is that of the *difference* (Letham et al., Bayesian Analysis 14, 2019, have the
+    same from draws of both); without this, a search of noisy trainings tries the best it has again and again,
+    a little to the side.
 
     How large an improvement is asked for changes as the search goes on
     (:mod:`~autotune.search.acquisition.ambition`).
 
-    With ``cost``, the improvement expected is divided by the seconds expected, less and less as the budget is
-    spent (:mod:`~autotune.search.models.cost`). ``rebuild`` asks for the same and names the knobs that need a
-    new build, separated by commas. ``benchmarks/results/cost.md`` says what they save. Of trainings that may
-    be stopped early cost always counts: a step may take ten times as long with one batch size as with
-    another.
+    With ``cost``, the expected improvement is divided by a power of the expected seconds, which falls to 0 as
+    the budget is spent (:mod:`~autotune.search.models.cost`). ``rebuild`` asks for the same and names the
+    knobs that need a new build, separated by commas. ``benchmarks/results/cost.md`` says what they save. Cost
+    always counts where trainings may be stopped early: a step may take ten times as long with one batch size
+    as with another.
 
-    Failures multiply the improvement expected nearby by the probability of success, and so do the bounds of
-    metrics; less is believed of it where the latest tries failed more often than that had said
-    (:mod:`~autotune.search.acquisition.calibration`). With several goals it is the hypervolume of their front
-    that is to grow (:class:`~autotune.search.acquisition.expected_hypervolume.SeveralGoals`); earlier studies
-    only suggest the first tries.
+    The expected improvement is multiplied by the probability of success, which is learned from failures and
+    from the bounds of metrics. The probability is lowered where the latest tries failed more often than was
+    predicted (:mod:`~autotune.search.acquisition.calibration`). With several goals, what is expected to grow
+    is the hypervolume of their front
+    (:class:`~autotune.search.acquisition.expected_hypervolume.SeveralGoals`); nothing is learned from earlier
+    studies then.
     """
 
     name: ClassVar[str] = "bayes"
@@ -163,9 +164,9 @@ class Bayes(Strategy):
     def _at_random(self) -> int:
         """How many tries are made before a model is asked.
 
-        Where trials are stopped early, in a space too large to be listed, at least one for each knob: what
-        was stopped says little of how it would have ended before some have, and who believes it meanwhile
-        stays where it was led.
+        Where trials are stopped early, in a space too large to be listed, there is at least one for each
+        knob. Until some trials have run to their end, those that were stopped say little about how they would
+        have ended, and a search that believes them stays where they led it.
         """
         initial = int(self.options["initial"])
         large = self._history.stopped and not self.features.enumerable
@@ -174,7 +175,10 @@ class Bayes(Strategy):
     def _newcomer(
         self, kind: str, rng: np.random.Generator, likely: Callable[[Inputs], Floats] | None = None
     ) -> Proposal | None:
-        """Of some that were not tried, drawn at random, the first of those expected to be best."""
+        """Of some untried configurations, drawn at random, the one expected to be best before any trial.
+
+        With ``likely``, the probability of success of each, what is likelier to succeed comes first.
+        """
         drawn = untried(self.space, rng, self.taken, self.known)
         left = [configuration for _, configuration in zip(range(DRAWS), drawn, strict=False)]
         if not left:
@@ -187,7 +191,7 @@ class Bayes(Strategy):
     # -- with a model
 
     def _towards_success(self, rng: np.random.Generator) -> Proposal | None:
-        """While all that ended has failed, what is likeliest to succeed; ``None`` where nobody can say."""
+        """While every trial has failed, what is likeliest to succeed; ``None`` where nothing tells."""
         if not self.usable:
             return None
         pool = self._pools.draw(self.features, len(self.usable))
@@ -199,7 +203,7 @@ class Bayes(Strategy):
         return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
 
     def _likely(self, surrogate: Surrogate, targets: Targets) -> Callable[[Inputs], Floats] | None:
-        """The probability of success as far as it matters, for proposals without regard to the goal."""
+        """The probability of success, up to where a higher one is no advantage; ``None``: nothing failed."""
         if not targets.failed.any():
             return None
         likely = feasibility_threshold(targets, self._history.ran_out, surrogate)
@@ -272,7 +276,7 @@ class Bayes(Strategy):
         stuck: bool,
         modest: bool,
     ) -> Aim:
-        """What is asked for, where so much is ``expected`` of the candidates."""
+        """What to compare candidates by, given what is ``expected`` of them."""
         power = overconfidence(self.usable)
         likely = feasibility_threshold(targets, self._history.ran_out, surrogate)
         asked = 0.0
@@ -286,7 +290,10 @@ class Bayes(Strategy):
         return Aim(targets, leader.level - asked, power, likely, stuck)
 
     def _ranked(self, aim: Aim, pool: Pool, columns: Integers, expected: Prediction) -> Iterator[Candidate]:
-        """What can be proposed of the pool, the best first; after that only of what is fresh in it."""
+        """The candidates that can be proposed, best first. After the first only fresh ones follow.
+
+        Those lie near a try, as the starting points of a climb should.
+        """
         log_success = aim.power * expected.log_success
         gain = log_expected_improvement(expected.mean, expected.apart, aim.goal) + log_success
         gain += CAUTION * expected.log_room
@@ -337,7 +344,7 @@ class Bayes(Strategy):
         """The surrogate and its candidates, made anew when a fit is due."""
         due = self._due()
         if self._surrogate is None or self._pool is None or due != self._fitted:
-            # To the first ``due`` observations alone, so that a resumed search has the same process.
+            # Fitted to the first ``due`` observations alone, so that a resumed search has the same process.
             features = self._informed(due)
             self._pool = self._pools.draw(features, due)
             self._surrogate = Surrogate(self.problem, features, self._history.told[:due], self._pool)
@@ -345,9 +352,9 @@ class Bayes(Strategy):
         return self._surrogate, self._pool
 
     def _due(self) -> int:
-        """To how many observations the surrogate is fitted: to all, where the first ones have no success.
+        """To how many observations the surrogate is fitted: to all, where the first ones hold no success.
 
-        A process that was fitted to failures alone would take their place holders for values.
+        A process that was fitted to failures alone would take the numbers that stand for them as values.
         """
         due = fit_due(len(self.usable))
         if due == self._fitted or History.of(self.problem, self.usable[:due]).targets() is not None:

@@ -20,12 +20,12 @@ from autotune.space.configuration import Configuration
 class OptunaCmaEs(Strategy):
     """Covariance matrix adaptation with margin (Hansen, 2016; for integers Hamano et al., GECCO 2022).
 
-    It uses ``cmaes``, the package of Optuna's authors that their ``CmaEsSampler`` calls, without the sampler
-    between: that one keeps its state in attributes of its trials, and what was tried elsewhere does not
-    reach it. Here every ``population`` trials told, in that order, are a generation, so that the
-    state follows from them alone. What is told is where the trial was in fact, not what was sampled
-    (injected solutions; Hansen, 2011): the two differ where a sample had to be projected to the nearest
-    feasible untried configuration.
+    It uses ``cmaes``, the package of Optuna's authors on which their ``CmaEsSampler`` is built, but not that
+    sampler: it keeps its state in attributes of its own trials, so that it never learns of what was tried
+    elsewhere. Here every ``population`` trials, in the order told, are a generation, so that the state
+    follows from them alone. The optimiser is told where a trial was in fact, not what was sampled (injected
+    solutions; Hansen, 2011): the two differ where a sample had to be projected to the nearest feasible
+    untried configuration.
 
     Every axis is scaled to [0, 1]; choices are numbered, in the order of the space file. Failures rank
     last in their generation; only ranks count. A generation that has converged starts a new search

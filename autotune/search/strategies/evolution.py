@@ -12,14 +12,14 @@ from autotune.search.candidates.assemble import assemble
 from autotune.search.candidates.moves import crossed, repaired, stepped
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
-from autotune.search.strategies.ranking import Ranked, Ranking
+from autotune.search.strategies.ranking import Ranked, Ranking, loss_of
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knobs.knob import Knob
 
 ATTEMPTS = 32
-"""Children bred for one proposal before a random newcomer takes its place."""
+"""How many children are bred for one proposal before a random newcomer is proposed instead."""
 WIDENING = 8
-"""Attempts after which a child is changed once more: around a parent whose neighbours were all tried."""
+"""After each so many attempts a child is changed once more: its parent's neighbours may all be tried."""
 
 
 class Evolution(Strategy):
@@ -28,8 +28,8 @@ class Evolution(Strategy):
     The scheme is regularised evolution (Real et al., Regularized Evolution for Image Classifier
     Architecture Search, AAAI 2019): the ``population`` is a window over the latest trials, so that a
     lucky reading ages out, and the parent is the best of a ``sample`` drawn from it. The best tenth of
-    all trials stays in the window beside them: with a hundred tries instead of twenty thousand, what was
-    found cannot be given up.
+    all trials stays in the window as well: with a hundred tries instead of twenty thousand, a search cannot
+    afford to lose what it has found.
 
     A child differs from its parent in one knob, moved a little as its kind allows
     (:func:`~autotune.search.candidates.moves.moved`), or with probability ``jump`` anew. A knob is drawn in
@@ -77,7 +77,7 @@ class Evolution(Strategy):
                 return
 
     def _window(self) -> list[Ranked]:
-        """The trials that may breed: the latest, and the best tenth of all (of many, as many as those)."""
+        """The trials that may breed: the latest, and the best tenth of all (but no more than the latest)."""
         size = int(self.options["population"])
         elite = self._ranking.best(min(size, max(1, len(self._ranking) // 10)))
         return list({ranked[1].hash: ranked for ranked in elite + self._ranking.latest(size)}.values())
@@ -85,7 +85,7 @@ class Evolution(Strategy):
     def _child(self, window: Sequence[Ranked], rng: np.random.Generator) -> Proposal | None:
         for attempt in range(ATTEMPTS):
             loss, parent = self._tournament(window, rng)
-            if not parent:  # of a space in which no knob exists here
+            if not parent:  # a configuration without any knob has nothing to change
                 return None
             child, kind = parent, "mutation"
             reason: dict[str, object] = {"parent": parent.hash, "parent_metric": self._sign * loss}
@@ -103,7 +103,7 @@ class Evolution(Strategy):
     def _tournament(self, window: Sequence[Ranked], rng: np.random.Generator) -> Ranked:
         size = min(int(self.options["sample"]), len(window))
         drawn = rng.choice(len(window), size=size, replace=False)
-        return min((window[int(i)] for i in drawn), key=_loss)
+        return min((window[int(i)] for i in drawn), key=loss_of)
 
     def _cross(self, parent: Configuration, other: Configuration, rng: np.random.Generator) -> Configuration:
         """``parent`` with about half of what ``other`` has different, repaired."""
@@ -130,7 +130,3 @@ class Evolution(Strategy):
         knobs = [self.space.knob(name) for name in parent]
         sizes = np.array([max(len(knob.cells), 1) for knob in knobs], dtype=float)
         return knobs[int(rng.choice(len(knobs), p=sizes / sizes.sum()))]
-
-
-def _loss(ranked: Ranked) -> float:
-    return ranked[0]

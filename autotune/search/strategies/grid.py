@@ -21,27 +21,27 @@ from autotune.space.space import Space
 GOLDEN = 618_033_988_749_894_848_204_586_834_365, 10**30
 """The golden section as a fraction, for numbers too large for a float."""
 MAX_LEVEL = 40
-"""Halvings of a continuous range; beyond them neighbouring points are nearly the same float."""
+"""How often a continuous range is halved; beyond that neighbouring points are nearly the same float."""
 STRIDES = 32
-"""Multiples of the golden section that are considered for a stride."""
+"""How many multiples of the golden section are considered for a stride."""
 HEADS = (16, 64)
-"""How many of the first configurations are looked at to choose among them."""
+"""The stride is chosen by how well its first configurations are spread: so many of them."""
 PATIENCE = 20_000
-"""Infeasible or repeated points in a row after which the rest is drawn at random."""
+"""After so many infeasible or repeated points in a row the rest is drawn at random."""
 
 
 class Grid(Strategy):
     """Walks through all feasible configurations with a stride near a multiple of the golden section.
 
-    Multiples of the golden section of their number, modulo it, are the most evenly spread of all such
-    sequences, at any length (three-distance theorem; Knuth, The Art of Computer Programming, vol. 3, section
-    6.4). The stride is made coprime to the number of configurations, so the walk visits each exactly
+    With that stride, modulo the number of configurations, a walk is the most evenly spread of all that have
+    one stride, however long it is (three-distance theorem; Knuth, The Art of Computer Programming, vol. 3,
+    section 6.4). The stride is made coprime to the number of configurations, so the walk visits each exactly
     once, however many there are, without listing them. The seed plays no part.
 
-    Spread evenly over the numbers of the configurations is not yet spread evenly over each knob, and over
-    the positions of an order: some strides beat with the way the numbers count. So of some multiples of
-    the golden section that one is taken whose first configurations have least in common
-    (:func:`alikeness`).
+    What is spread evenly over the numbers of the configurations need not be so over each knob, or over the
+    positions of an order: some strides are nearly multiples of the period with which a knob's values come
+    back. So of several multiples of the golden section the one is taken whose first configurations have least
+    in common (:func:`alikeness`).
 
     Continuous knobs are crossed with the discrete ones on a grid that refines: first the ends and the
     middle of each range on its scale, then the middles between those, and so on. A space that can only
@@ -54,8 +54,8 @@ class Grid(Strategy):
         super().__init__(problem, seed)
         self._walk = _walk(problem.space)
         self._passed: set[str] = set()
-        """The hashes of what the walk has come by: in a resumed search it begins anew, and what was tried is
-        then not in vain."""
+        """The hashes of what the walk has passed. In a resumed search it begins anew, and meets again what
+        was tried before: that is no repetition."""
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         skipped = 0
@@ -95,7 +95,8 @@ def _walk(space: Space) -> Iterator[tuple[Configuration | None, int]]:
 
 
 def _riding(space: Space) -> list[Knob]:
-    """The knobs that are not in the feasible set: ranges, and what exists only for some value of one."""
+    """The knobs with at most one cell that are not in the feasible set: continuous ranges, and knobs whose
+    existence depends on one."""
     counted = {knob.name for knob in space.feasible.knobs}
     return [knob for knob in space.knobs if knob.name not in counted and len(knob.cells) <= 1]
 
@@ -121,7 +122,7 @@ class _Lattice:
 
     @property
     def combinations(self) -> int:
-        """How many the feasible set has. Its length would be that, but Python's lengths end at 2^63."""
+        """How many configurations the feasible set has. Not by ``len``, which ends at 2^63."""
         size = self.space.feasible.size
         assert size is not None, "a set that is only bounded has no index to walk"
         return size
@@ -151,7 +152,7 @@ class _Lattice:
 
 
 def strided(size: int, multiple: int = 1) -> Iterator[int]:
-    """Each of ``range(size)`` once, spread evenly at any length, from the middle on."""
+    """Each of ``range(size)`` once, beginning in the middle, and spread evenly wherever one stops."""
     stride = max(1, size * (multiple * GOLDEN[0] % GOLDEN[1]) // GOLDEN[1])
     while math.gcd(stride, size) != 1:
         stride += 1
@@ -162,9 +163,9 @@ def strided(size: int, multiple: int = 1) -> Iterator[int]:
 
 
 def alikeness(rows: NDArray[np.int64], cells: Sequence[tuple[bool, int]]) -> float:
-    """How much the first of ``rows`` have in common, in the mean over pairs of them; low is spread.
+    """How much the first of ``rows`` have in common, on average over pairs of them; low is well spread.
 
-    Two rows are as alike as the number of cells that are equal; in an ordered cell, nearness counts
+    Two rows are as alike as the number of cells that are equal; in an ordered cell, being near counts
     in part. The mean of the squares is least where all values, and all pairs of values, occur about
     equally often (minimum moment aberration; Xu, Statistica Sinica 13, 2003). ``cells`` says of each column
     whether it has an order, and how many values.

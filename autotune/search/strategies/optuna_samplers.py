@@ -84,7 +84,7 @@ class OptunaStrategy(Strategy):
         return create_trial(params=point, distributions=distributions, **outcome)
 
     def _directions(self) -> list[StudyDirection]:
-        """One a value of the trials of :meth:`_finished`."""
+        """One for each value of a trial of :meth:`_finished`."""
         return [StudyDirection.MINIMIZE]
 
     @abstractmethod
@@ -96,11 +96,11 @@ class OptunaStrategy(Strategy):
 
     @abstractmethod
     def _finished(self) -> Sequence[FrozenTrial]:
-        """One trial an observation, in the order told."""
+        """One trial for each observation, in the order told."""
 
     @abstractmethod
     def _suggest(self, trial: optuna.Trial) -> dict[str, Value]:
-        """Ask for the parameters of ``trial``; the values they stand for."""
+        """Ask for the parameters of ``trial``; returns the values that they stand for."""
 
 
 class OptunaTpe(OptunaStrategy):
@@ -196,10 +196,10 @@ class OptunaGp(OptunaStrategy):
 class OptunaNsga2(OptunaStrategy):
     """Elitist non-dominated sorting genetic algorithm (Deb et al., IEEE TEC 6(2), 2002) of Optuna.
 
-    It searches for every metric with a goal at once. The bounds of metrics are constraints, which a trial
-    violates by how much it is past them. A failed trial, which has no metrics, violates a constraint of its
-    own. Where two trials violate, the sampler prefers the smaller violation (section VI of the
-    paper). Every ``population`` trials told, in that order, are a generation. An inactive knob stands at its
+    It searches for every metric with a goal at once. The bounds of metrics are constraints; the violation is
+    how far a trial is past them. A failed trial, which has no metrics, violates a constraint of its own. Of
+    two trials that violate constraints, the sampler prefers the smaller violation (section VI of the paper).
+    Every ``population`` trials told, in that order, are a generation. An inactive knob stands at its
     default, so that crossover finds all parameters in both parents.
     """
 
@@ -296,8 +296,11 @@ def _excess(observation: Observation, metric: MetricSpec) -> float:
 
 @contextmanager
 def _one_torch_thread() -> Iterator[None]:
-    """The process's matrices are small: threads over them only wait for each other, most of all on a machine
-    that is busy measuring (8 times slower there); and their number could change a proposal."""
+    """Torch uses one thread inside the block.
+
+    The matrices of the process are small: several threads mostly wait for each other, above all on a machine
+    that is busy measuring (it takes 8 times as long there); and their number could change a proposal.
+    """
     import torch
 
     before = torch.get_num_threads()

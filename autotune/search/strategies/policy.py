@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
@@ -13,16 +13,17 @@ from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
 from autotune.search.loss import signed
 from autotune.search.strategies.policy_heads import head_of
+from autotune.search.strategies.ranking import Ranked, loss_of
 from autotune.space.configuration import Configuration
 
 BATCH = 16
 """Configurations drawn from the policy at a time."""
 BATCHES = 2
-"""How many times, before what was drawn last is changed until it is new."""
+"""If none of so many batches holds anything new, what was drawn last is changed until it is new."""
 STEPS = 24
-"""Changes of it before a random newcomer takes its place."""
+"""How often it is changed before a random newcomer is proposed instead."""
 STRONGEST = 4.0
-"""The largest share of a gradient: a policy that is sure of itself would otherwise jump."""
+"""Gradients are cut here: a policy that is sure of itself would otherwise jump."""
 
 
 class Policy(Strategy):
@@ -58,8 +59,8 @@ class Policy(Strategy):
         super().__init__(problem, seed)
         self._heads = [head_of(knob) for knob in problem.space.knobs]
         self._theta = [head.start for head in self._heads]
-        self._ranked: list[tuple[float, Configuration]] = []
-        """What was learned from, the best first; failures are not in it."""
+        self._ranked: list[Ranked] = []
+        """The trials with a number, the best first."""
         self._learned = 0
 
     # -- proposing
@@ -97,7 +98,7 @@ class Policy(Strategy):
         return None
 
     def _log_probability(self, configuration: Configuration) -> float:
-        """Of the values of ``configuration``, each drawn by its knob."""
+        """The logarithm of the probability that the policy draws ``configuration``."""
         return sum(
             float(head.log_probability(theta, head.row(configuration[head.knob.name])[None])[0])
             for head, theta in zip(self._heads, self._theta, strict=True)
@@ -112,17 +113,15 @@ class Policy(Strategy):
             advantage = self._advantage(loss)
             self._learned += 1
             if not np.isnan(loss):
-                self._ranked.insert(
-                    bisect_right(self._ranked, loss, key=_loss), (loss, observation.configuration)
-                )
+                insort(self._ranked, (loss, observation.configuration), key=loss_of)
             self._step(observation.configuration, advantage)
 
     def _advantage(self, loss: float) -> float:
         """The share of earlier trials that were worse, less the share that were better."""
         if np.isnan(loss):
             return -len(self._ranked) / max(self._learned, 1)
-        better = bisect_left(self._ranked, loss, key=_loss)
-        worse = self._learned - bisect_right(self._ranked, loss, key=_loss)
+        better = bisect_left(self._ranked, loss, key=loss_of)
+        worse = self._learned - bisect_right(self._ranked, loss, key=loss_of)
         return (worse - better) / max(self._learned, 1)
 
     def _step(self, configuration: Configuration, advantage: float) -> None:
@@ -139,7 +138,3 @@ class Policy(Strategy):
             theta = self._theta[number]
             slope = head.gradient(theta, rows, pull * there, float(self.options["entropy"]))
             self._theta[number] = theta + head.pace * np.clip(slope, -STRONGEST, STRONGEST)
-
-
-def _loss(ranked: tuple[float, Configuration]) -> float:
-    return ranked[0]

@@ -1,4 +1,4 @@
-"""Distributions over a knob's values whose logarithm has a gradient: the parts of a policy.
+"""Distributions over a knob's values, with the gradient of their log-probability: the parts of a policy.
 
 Each head holds no state: its parameters come in as a vector. A value is a row of numbers, as
 :meth:`Head.row` makes it; rows of many values are a matrix (n, width).
@@ -19,11 +19,11 @@ from autotune.space.knobs.knob import Knob
 Floats: TypeAlias = NDArray[np.float64]
 
 WIDE = 64
-"""Values from which an ordered knob is drawn by its position, as a continuous one, not value by value."""
+"""An ordered knob with more values is drawn by its position, like a continuous one, not value by value."""
 SHARED = 2.0
-"""How much faster than the weight of one decision a weight is learned that all decisions share."""
+"""A weight that all decisions share is learned so many times faster, in all, than that of one decision."""
 NARROWEST = 0.02
-"""The least standard deviation of a position: beyond it a policy would only repeat itself."""
+"""The smallest standard deviation of a position: with a smaller one a policy would only repeat itself."""
 
 
 class Head(ABC):
@@ -35,11 +35,11 @@ class Head(ABC):
     @property
     @abstractmethod
     def start(self) -> Floats:
-        """The parameters of a policy that knows nothing: about uniform."""
+        """The parameters of a policy that knows nothing: it is about uniform."""
 
     @property
     def pace(self) -> Floats:
-        """How far each parameter may go in a step beside the others, to even out how often each occurs."""
+        """The relative step size of each parameter: smaller for those that more decisions depend on."""
         return np.ones(len(self.start))
 
     @abstractmethod
@@ -52,13 +52,13 @@ class Head(ABC):
 
     @abstractmethod
     def log_probability(self, theta: Floats, rows: Floats) -> Floats:
-        """Of each row, shape (n,). A density where values are drawn by their position."""
+        """The log-probability of each row, shape (n,); a log-density where values are drawn by position."""
 
     @abstractmethod
     def gradient(self, theta: Floats, rows: Floats, weights: Floats, bonus: float) -> Floats:
         """The gradient of ``weights @ log_probability(rows) + bonus * mean entropy`` in ``theta``.
 
-        The entropy is that of each decision given those before it, averaged over ``rows``.
+        The entropy is that of each decision given the decisions before it, averaged over ``rows``.
         """
 
 
@@ -74,9 +74,9 @@ def head_of(knob: Knob) -> Head:
 class Places(Head):
     """One choice of the same options for each cell: a choice, a list of values, an assignment.
 
-    Autoregressive in the order of the items: what an item gets depends on a weight of its own for each
-    option, and on a weight for each option given the option of the item before. The latter are shared
-    by all items, so that a few dozen trials are enough to learn that neighbours belong together.
+    Autoregressive in the order of the items: each item has a weight of its own for each option, and there is
+    a weight for each option given the option of the item before. The latter are shared by all items, so that
+    a few dozen trials are enough to learn that neighbours belong together.
     """
 
     def __init__(self, knob: Knob) -> None:
@@ -121,14 +121,14 @@ class Places(Head):
         return _log_chances(self._logits(theta, places), places)
 
     def _logits(self, theta: Floats, places: NDArray[np.int64]) -> Floats:
-        """Of each decision of each row: (n, items, options)."""
+        """The logits of each decision of each row: (n, items, options)."""
         own, chain = self._weights(theta)
         logits = np.tile(own, (len(places), 1, 1))
         logits[:, 1:] += chain[places[:, :-1]]
         return logits
 
     def _weights(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Those of each item (items, options), and those given the option before (options, options)."""
+        """The weights of each item (items, options), and those given the option before (options, options)."""
         size = self.items * self.options
         chain = theta[size:] if self.chained else np.zeros(self.options * self.options)
         return theta[:size].reshape(self.items, self.options), chain.reshape(self.options, self.options)
@@ -167,7 +167,8 @@ class Order(Head):
 
     @staticmethod
     def _logits(theta: Floats, order: NDArray[np.int64]) -> Floats:
-        """Of each decision of each row, minus infinity for items that are gone: (n, positions, items)."""
+        """The logits of each decision of each row (n, positions, items); minus infinity for items placed
+        before."""
         place = np.argsort(order, axis=1)
         left = place[:, None, :] >= np.arange(len(theta))[None, :, None]
         return np.where(left, theta, -np.inf)
@@ -225,7 +226,10 @@ def _drawn(logits: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def _slope(logits: Floats, chosen: NDArray[np.int64], weights: Floats, bonus: float) -> Floats:
-    """The gradient in the logits (n, decisions, options), summed by the caller over what they share."""
+    """The gradient in the logits (n, decisions, options).
+
+    The caller adds up the parts of logits that share a parameter.
+    """
     chances = _softmax(logits)
     slope = -chances
     np.put_along_axis(slope, chosen[:, :, None], 1.0 + np.take_along_axis(slope, chosen[:, :, None], 2), 2)

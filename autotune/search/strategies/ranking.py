@@ -29,20 +29,20 @@ class Ranking:
         """Take in further trials."""
         self._told.extend(observations)
         self._partial |= any(o.fraction < 1.0 for o in observations)
-        if self._partial:  # what a stopped trial would have come to changes with every other
+        if self._partial:  # what a stopped trial would have come to is estimated anew with every other
             self._in_order, self._by_loss = [], []
             observations = self._told
         for loss, observation in zip(signed(self._problem, observations), observations, strict=True):
             if not math.isnan(loss):
                 ranked = float(loss), observation.configuration
                 self._in_order.append(ranked)
-                insort(self._by_loss, ranked, key=_loss)
+                insort(self._by_loss, ranked, key=loss_of)
 
     def __len__(self) -> int:
         return len(self._in_order)
 
     def best(self, count: int) -> list[Ranked]:
-        """The ``count`` best, the best first, and of equal ones the earlier."""
+        """The ``count`` best, best first; of equal ones the earlier first."""
         return self._by_loss[:count]
 
     def latest(self, count: int) -> list[Ranked]:
@@ -50,5 +50,5 @@ class Ranking:
         return self._in_order[-count:]
 
 
-def _loss(ranked: Ranked) -> float:
+def loss_of(ranked: Ranked) -> float:
     return ranked[0]

@@ -19,27 +19,27 @@ from autotune.space.language.syntax import Comparison, ComparisonOperator, Item,
 from autotune.space.space import Space
 
 MOST = 8
-"""Values up to which each has a region of its own."""
+"""Of up to this many values each has a region of its own."""
 PARTS = 4
-"""Regions of a range, or of more values than :data:`MOST`."""
+"""Into how many regions a range is cut, or a list of more values than :data:`MOST`."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """Part of a space: ``label`` is the constraint that makes it."""
+    """Part of a space; ``label`` is the constraint that cuts it out, for people."""
 
     label: str
     space: Space
 
 
 def regions(space: Space, name: str = "") -> list[Region]:
-    """The parts of ``space`` by the values of the knob ``name``, those with something feasible.
+    """The parts of ``space`` by the values of the knob ``name``, save those with nothing feasible.
 
     An order is cut by its first item, an assignment by where the first item goes, a range into
-    quarters. Without a name the knob is chosen: one that other knobs' existence hangs on, else a
-    choice, else what has the most values; where no knob always exists, all of it is one region. Raises
-    :class:`InputError` for a knob that does not always exist, and where draws find nothing feasible in
-    all of the space.
+    quarters. Without a name a knob is chosen: one on which the existence of others depends, else a
+    choice, else the one with the most values. Where no knob always exists, the whole space is one region.
+    Raises :class:`InputError` for a knob that does not always exist, and where draws find nothing feasible in
+    the whole space.
     """
     knob = space.knob(name) if name else _telling(space)
     if knob is None:
@@ -65,7 +65,7 @@ def regions(space: Space, name: str = "") -> list[Region]:
 
 
 def _can_be_sampled(space: Space) -> bool:
-    """Whether draws find something feasible: of continuous knobs nothing else tells."""
+    """Whether draws find something feasible. With continuous knobs there is no other way to know."""
     try:
         space.sample(np.random.default_rng(0))
     except InputError:
@@ -74,7 +74,7 @@ def _can_be_sampled(space: Space) -> bool:
 
 
 def _telling(space: Space) -> Knob | None:
-    """The knob that always exists whose values say most about what kind of configuration it is."""
+    """Of the knobs that always exist, the one whose values say most about the kind of configuration."""
 
     def weight(knob: Knob) -> tuple[int, bool, int]:
         hanging = sum(other.when is not None and knob.name in other.when.knobs for other in space.knobs)
@@ -85,7 +85,7 @@ def _telling(space: Space) -> Knob | None:
 
 
 def _conditions(knob: Knob) -> Iterator[tuple[str, Node]]:
-    """What says that a configuration is in a region, for each of them."""
+    """For each region its label, and the condition that a configuration is in it."""
     target: Node = Name(knob.name)
     shown = knob.name
     if isinstance(knob, (Permutation, Assignment)):

@@ -21,7 +21,7 @@ from autotune.search.quiet import quiet
 from autotune.space.configuration import Configuration
 
 INCUMBENTS = 4
-"""The best configurations whose neighbourhoods are candidates."""
+"""The neighbourhoods of so many of the best configurations are candidates."""
 TREES = ("ET", "RF")
 """Kinds of forest."""
 

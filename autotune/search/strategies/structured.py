@@ -1,4 +1,4 @@
-"""Bayesian optimisation of assignments, with a pipeline's arithmetic as what is expected beforehand."""
+"""Bayesian optimisation of assignments, with the arithmetic of a pipeline as its prior."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from autotune.space.knobs import Assignment
 from autotune.space.space import Space
 
 MOST_ITEMS = 40
-"""Items beyond which there are too many pairs of them to learn a cost for each."""
+"""With more items there are too many pairs of them to learn a cost for each."""
 MOST_VALUES = 16
-"""Values of another knob up to which each has an effect of its own."""
+"""Another knob with up to this many values has an effect for each of them."""
 EVERY = 8
-"""Trials after which the model is tested again."""
+"""The model is tested again after each so many trials."""
 FOLDS = 4
-"""Parts of the trials in a test, each of which is foretold from the others."""
+"""A test divides the trials into so many parts, and predicts each from the others."""
 DOUBT = 3.0
-"""Trials in which what the places work has to have foretold the goal before that is half believed."""
+"""After so many trials in which the pace was off by :data:`BUSY_NOISE`, half of what they say about how it
+shows in the goal is believed."""
 
 
 class Structured(Bayes):
@@ -39,15 +40,15 @@ class Structured(Bayes):
 
     The model (:mod:`~autotune.search.models.bottleneck`) is fitted to all trials before each fit of the
     process, which then only has to learn what is left. So the arithmetic of a pipeline, whose few parameters
-    a handful of trials tell, leads early; and where it is wrong the process corrects it. Semi-parametric
-    models of this kind are those of Dalibard, Schaarschmidt and Yoneki, BOAT: Building Auto-Tuners with
-    Structured Bayesian Optimization (WWW 2017). Where the model foretells trials that it was not shown worse
-    than a process does, it is left aside: by cross-validation, every :data:`EVERY` trials.
+    are known after a handful of trials, leads early; and where it is wrong the process corrects it.
+    Semi-parametric models of this kind are those of Dalibard, Schaarschmidt and Yoneki, BOAT: Building
+    Auto-Tuners with Structured Bayesian Optimization (WWW 2017). Every :data:`EVERY` trials the model is
+    tested by cross-validation; while it predicts unseen trials worse than a process does, it is left aside.
 
-    Metrics that are called as the places of the assignment (``busy_gpu0`` and ``busy_gpu1`` for an assignment
-    to ``gpu0`` and ``gpu1``) are taken to be what each place works, in the unit of the goal. In a space
-    in which an assignment is not most of what there is to choose, or with another goal than to minimise one
-    positive number, it is :class:`~autotune.search.strategies.bayes.Bayes`.
+    Metrics that are named after the places of the assignment (``busy_gpu0`` and ``busy_gpu1`` for an
+    assignment to ``gpu0`` and ``gpu1``) are taken to say how long each place works, in the unit of the goal.
+    It is plain :class:`~autotune.search.strategies.bayes.Bayes` in a space in which an assignment is not most
+    of what there is to choose, and with any goal other than to minimise one positive number.
     """
 
     name: ClassVar[str] = "structured"
@@ -56,11 +57,11 @@ class Structured(Bayes):
         super().__init__(problem, seed)
         self._layout = Layout.of(problem, self.features)
         self._believed: dict[int, bool] = {}
-        """After how many trials the model was tested, and whether it stood the test."""
+        """By the number of trials at a test: whether the model passed it."""
         self._paced: tuple[int, Pace | None] = (-1, None)
-        """From how many trials it is known how the pace of the machine shows, and how."""
+        """How the pace of the machine shows, and from how many trials that was learned."""
         if self._layout is not None and "initial" not in problem.options:
-            self.options = {**self.options, "initial": 1}  # the model has something to say from then on
+            self.options = {**self.options, "initial": 1}  # the model can already predict after one trial
 
     def learn(self, observations: Sequence[Observation]) -> None:
         super().learn(observations)
@@ -71,7 +72,7 @@ class Structured(Bayes):
             self._history = History.of(self.problem, self._at_one_pace(self.usable), past_bounds=True)
 
     def _at_one_pace(self, observations: Sequence[Observation]) -> Sequence[Observation]:
-        """As they would be had the machine been as fast in all of them."""
+        """The observations as they would be if the machine had been equally fast in all of them."""
         pace = self._paced[1]
         return observations if self._layout is None or pace is None else pace(self._layout, observations)
 
@@ -84,7 +85,7 @@ class Structured(Bayes):
         return features if expectation is None else features.informed(expectation.expected)
 
     def _holds(self, count: int) -> bool:
-        """Whether the model foretells at least as well as a process, by the first ``count`` trials."""
+        """Whether the model predicts at least as well as a process, judged by the first ``count`` trials."""
         if self._layout is None or count < EVERY:
             return True
         if count not in self._believed:
@@ -93,7 +94,10 @@ class Structured(Bayes):
 
 
 def assignment_of(space: Space) -> Assignment | None:
-    """The knob that assigns items to places; ``None`` without one, or where other knobs are as many."""
+    """The one knob that assigns items to places, where it is most of the space; else ``None``.
+
+    That is, where it has at least as many items as the space has knobs, but not too many for the model.
+    """
     found = [knob for knob in space.knobs if isinstance(knob, Assignment) and knob.when is None]
     if len(found) != 1 or len(found[0].options) < 2:
         return None
@@ -102,16 +106,16 @@ def assignment_of(space: Space) -> Assignment | None:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the rows of a space's features have what the model is about."""
+    """In which columns of a space's features the model finds what it is about."""
 
     features: Features
     place: slice
     """The columns of the assignment."""
     others: tuple[tuple[int, int], ...]
-    """The column and the number of values of each other knob that is listed and short."""
+    """The column and the number of values of each other knob that is a short list."""
     shape: Shape
     busy: tuple[str, ...]
-    """The metric of each place; empty where there are none."""
+    """The metric that says how long each place works; empty where there are none."""
 
     @classmethod
     def of(cls, problem: Problem, features: Features) -> Layout | None:
@@ -130,7 +134,7 @@ class Layout:
         return cls(features, place, others, shape, _busy(problem, knob))
 
     def rows(self, codes: Integers) -> Rows:
-        """Of the cell indices of configurations, as features have them."""
+        """Rows for the model from cell indices (n, cells), as features have them."""
         hot = [codes[:, [column]] == np.arange(count) for column, count in self.others]
         others = np.hstack(hot).astype(float) if hot else np.zeros((len(codes), 0))
         return Rows(codes[:, self.place], others)
@@ -138,9 +142,9 @@ class Layout:
     def learn(
         self, problem: Problem, observations: Sequence[Observation], levelled: Sequence[Observation]
     ) -> Expectation | None:
-        """The model, as these trials teach it; ``None`` where no number is known, or one is not positive.
+        """The model, fitted to these trials; ``None`` where no number is known, or one is not positive.
 
-        ``levelled``: the same as a process learns them.
+        ``levelled``: the same trials as the process learns them, at one pace of the machine.
         """
         history = History.of(problem, levelled)
         targets = history.targets() if observations else None
@@ -165,7 +169,7 @@ class Layout:
         return Pace(problem, model, parameters, min(max(share, 0.0), 1.0))
 
     def holds(self, problem: Problem, observations: Sequence[Observation]) -> bool:
-        """Whether the model errs no more than a process on trials that neither was shown."""
+        """Whether the model errs no more than a process does on trials that neither was shown."""
         history = History.of(problem, observations)
         targets = history.targets()
         if targets is None or not targets.logarithmic:
@@ -186,8 +190,10 @@ class Layout:
         return bool(np.square(by_model).sum() <= np.square(by_process).sum())
 
     def data(self, told: Sequence[Observation], values: Floats) -> Data:
-        """What trials with these numbers say. Of one that was stopped it is not known what each place works
-        in the end."""
+        """Trials with these numbers as the model's data.
+
+        How long each place works is not known of a trial that was stopped early.
+        """
         busy = np.full((len(told), self.shape.places), np.nan)
         if self.busy:
             ended = [o.metrics if o.fraction == 1.0 else {} for o in told]
@@ -198,7 +204,7 @@ class Layout:
 
 
 def _with_number(problem: Problem, observations: Sequence[Observation]) -> tuple[list[Observation], Floats]:
-    """The trials that say something about the goal, and what they came to, or would have come to."""
+    """The trials with a number for the goal, and that number: what they came to, or would have come to."""
     losses = signed(problem, observations)
     known = ~np.isnan(losses)
     return [o for o, number in zip(observations, known, strict=True) if number], losses[known]
@@ -209,7 +215,7 @@ def _model(shape: Shape, data: Data) -> Bottleneck:
 
 
 def _foretold(features: Features, inputs: Inputs, values: Floats, out: NDArray[np.bool_]) -> Floats:
-    """What a process that was shown the others says of the rows ``out``."""
+    """What a process that was shown all other rows predicts for the rows ``out``."""
     shown, rest = np.flatnonzero(~out), np.flatnonzero(out)
     middle, scale = float(values[shown].mean()), float(values[shown].std()) or 1.0
     process = GaussianProcess(features.columns)
@@ -221,13 +227,13 @@ def _foretold(features: Features, inputs: Inputs, values: Floats, out: NDArray[n
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast the machine was in a trial: what its places worked there, beside what they work as a rule."""
+    """How fast the machine was in a trial, by how long its places worked beside what the model predicts."""
 
     problem: Problem
     model: Bottleneck
     parameters: Floats
     share: float
-    """How much of it the goal shows, from 0 to 1, by the trials so far."""
+    """How much of that shows in the goal, from 0 to 1, by the trials so far."""
 
     def __call__(self, layout: Layout, observations: Sequence[Observation]) -> list[Observation]:
         """The trials as they would be at the usual pace."""
@@ -245,7 +251,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Expectation:
-    """A fitted model as the process takes it."""
+    """A fitted model, in the form in which a process takes what is expected beforehand."""
 
     layout: Layout
     model: Bottleneck
@@ -253,14 +259,14 @@ class Expectation:
     targets: Targets
 
     def expected(self, inputs: Inputs) -> Floats:
-        """In standardised targets, with the slow side cut as theirs is; shape (n,)."""
+        """What the model predicts, in standardised targets, cut on the slow side as they are; shape (n,)."""
         predicted = self.model.predict(self.parameters, self.layout.rows(inputs.codes))
         standard = (predicted - self.targets.middle) / self.targets.scale
         return np.asarray(np.minimum(standard, self.targets.values.max()))
 
 
 def _busy(problem: Problem, knob: Assignment) -> tuple[str, ...]:
-    """The metrics of what each place works; none where one is missing."""
+    """The metrics that say how long each place works; none where one of them is missing."""
     names = {metric.name for metric in problem.metrics}
     found = tuple(f"busy_{option}" for option in knob.options)
     return found if names.issuperset(found) else ()

@@ -1,1 +1,1 @@
-"""Who runs the trials: workers on their cores, or this very process."""
+"""Who runs the trials: worker processes on their cores, or this very process."""

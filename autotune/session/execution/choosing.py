@@ -23,7 +23,7 @@ def make_executor(
 ) -> Executor:
     """The executor for a study: worker processes, or this process for a replay or a given ``objective``.
 
-    ``compiled`` is the folder of what other searches have compiled; ``None``: all is compiled anew.
+    ``compiled`` is the folder of what other searches have compiled; ``None``: everything is compiled anew.
     ``meanwhile`` is called while a worker process starts.
     Raises :class:`autotune.errors.InputError` where the objective cannot be used.
     """

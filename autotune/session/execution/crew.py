@@ -1,4 +1,4 @@
-"""The workers of a search: which there are, where they run, and waiting for any of them."""
+"""The workers of a search: which ones there are, where they run, and waiting for any of them."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from autotune.space.configuration import Configuration, Value
 from autotune.space.spec import StudySpec
 
 MOST_PREPARERS = 8
+"""The most preparers by default."""
 
 SPARE = 2
-"""Trials that wait, prepared, for the measuring worker. Times of preparing and measuring vary: simulated,
-with a preparer as fast as the measuring worker, 0, 1, 2, 3 and 8 spare ones take 0.74, 0.67, 0.64, 0.61 and
-0.58 of the time without overlap. But each is proposed before one more result is known."""
+"""How many prepared trials may wait for the measuring worker, since times of preparing and measuring vary.
+Simulated, with one preparer as fast as the measuring worker, 0, 1, 2, 3 and 8 spare ones take 0.74, 0.67,
+0.64, 0.61 and 0.58 of the time without overlap. But for each of them a proposal knows one result less."""
 
 STOOD_STILL_SECONDS = 2.0
 """A session that wakes up so much later than it asked to was itself stopped (Ctrl-Z, a frozen container),
-and perhaps its workers too: that time does not count for their limits."""
+and perhaps its workers too: that time does not count towards their limits."""
 
 
 def _setup(spec: StudySpec, device: Mapping[str, Value], compiled: Path | None) -> Setup:
-    """What each worker is told, with a new folder for what they compile."""
+    """What every worker is told, with a new folder for what they compile."""
     scratch = make_scratch(spec.name)
     context = Context(spec.workload, device, scratch, spec.search.seed, compiled, spec.space.ruled)
     return Setup(
@@ -56,8 +57,8 @@ class Crew:
 
         lanes claimed ─▶ slots made ─▶ first worker ready ─▶ [give, wait, renew ... ─▶ entrants] ─▶ close
 
-    :meth:`close` undoes each step that was taken, also where the next one failed. The first worker knows
-    whether there is anything to prepare; where there is nothing, there are no preparers from then on.
+    :meth:`close` undoes each step that was taken, even if the next one failed. The first worker knows whether
+    there is anything to prepare; if there is nothing, the preparers are ended.
 
     For the parameters see :class:`~autotune.session.execution.workers.WorkerExecutor`.
     """
@@ -96,19 +97,19 @@ class Crew:
 
     def _measurer(self, lane: Lane) -> Slot[Flight]:
         post = Post(MEASURE, lane.place.cores.measuring, lane.environment)
-        return Slot(self._factory, post, stands_by=not lane.shared)  # it would not wait for its turn
+        return Slot(self._factory, post, stands_by=not lane.shared)  # standing by does not wait for a turn
 
     def _made_preparers(self, wanted: int | None) -> list[Slot[Flight]]:
-        """At least one; that they see the same GPU is all that is wanted of the lane."""
+        """At least one. Of the first lane they have only the environment, so that they see its GPU."""
         count = min(len(self.cores.preparing), MOST_PREPARERS) if wanted is None else wanted
         post = Post(PREPARE, self.cores.preparing, self._lanes[0].environment)
         return [Slot(self._factory, post) for _ in range(max(count, 1))]
 
     def _first_ready(self, meanwhile: Callable[[], object]) -> Ready:
-        """Start the first measuring worker, and let the preparers go where it has nothing to prepare."""
+        """Start the first measuring worker, and end the preparers if it says that nothing is prepared."""
         self.measurers[0].fill()
         if self._lanes[0].gpu is not None:
-            # What is tuned on a GPU mostly has a large library to load, and something to compile.
+            # Objectives on a GPU mostly load a large library and compile, so preparers start at once as well.
             for slot in self.preparers:
                 slot.fill()
         meanwhile()
@@ -120,7 +121,7 @@ class Crew:
         return ready
 
     def baselines(self) -> tuple[Baseline, ...]:
-        """Those of the source as it is now. No trial may be in flight where that has changed."""
+        """The baselines of the source as it is now. If it has changed, no trial may be in flight."""
         if self._renewed:
             self.measurers[0].stop()
             self.measurers[0].fill()
@@ -143,8 +144,8 @@ class Crew:
     def capacity(self) -> int:
         """How many trials are worth having in flight.
 
-        One is measured in each lane, and one prepared by each preparer. With nothing to prepare, the next one
-        waits, so that the measuring core does not stand idle while the session thinks.
+        One is measured in each lane, and one prepared by each preparer, and :data:`SPARE` wait. With nothing
+        to prepare one waits, so that the measuring core does not stand idle while the session thinks.
         """
         count = len(self.preparers)
         return len(self._lanes) + (count + SPARE if count else 1)
@@ -154,7 +155,7 @@ class Crew:
         return (self.preparers if slot.post.role == PREPARE else self.measurers).index(slot)
 
     def facts_of(self, slot: Slot[Flight]) -> Mapping[str, object] | None:
-        """Of the lane in which it measures; ``None`` where it prepares."""
+        """Facts about the lane in which a measuring worker runs; ``None`` for a preparer."""
         return self._lanes[self.measurers.index(slot)].facts if slot in self.measurers else None
 
     def wait(self, seconds: float, *, for_turn: bool) -> None:
@@ -180,11 +181,11 @@ class Crew:
                     slot.worker.forgive(late)
 
     def entrants(self, wanted: Sequence[Configuration | Baseline], run: int = 0) -> list[Entrant]:
-        """Their processes start side by side, since each takes seconds where it loads a large library.
+        """Entrants in processes of their own. They start side by side: loading a large library takes seconds.
 
-        They also prepare side by side where they are not pinned: on one core, each would take as long as all
-        together. For the same reason they load and check side by side only on a GPU: elsewhere checks need
-        the cores.
+        They also prepare side by side, unless they are pinned: on the same core that would take each as long
+        as all of them together. For that reason they load and check side by side on a GPU only: elsewhere
+        checks need the cores.
         """
         lane, first = self._lanes[0], self.measurers[0]  # the same for all, so that they can be compared
         turn, pinned = lane.turn, bool(lane.place.cores.measuring)
@@ -219,7 +220,7 @@ class Crew:
         return self._lanes[0].turn.kept()
 
     def renew(self) -> None:
-        """The source has changed: each worker is replaced, a measuring one after the trial that it is at."""
+        """Replace each worker, since the source has changed; a measuring one finishes its trial before."""
         for slot in self.preparers:
             slot.stop()
         for slot in self.measurers:

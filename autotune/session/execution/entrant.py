@@ -19,7 +19,7 @@ from autotune.space.spec import MeasureSettings
 from autotune.status import Status
 
 SEED = 0
-"""Of the check; readings are seeded by the round."""
+"""The seed of preparing and of the check; readings have one of each round."""
 
 
 class WorkerEntrant(Entrant):
@@ -30,9 +30,9 @@ class WorkerEntrant(Entrant):
         start ─▶ wait ─▶ stand_by ─▶ [begin: prepares beside others] ─▶ enter ─▶ read, read ... ─▶ close
                                      └──────────── enter_together: all of it beside others ─┘
 
-    Several may take each of the first steps side by side. It has a process of its own, since a vendor library
-    can be set up only through its environment before it is loaded, and so that what ran before it changes
-    nothing for an entrant (heap, caches, threads).
+    Several entrants may take each of the first steps side by side. Each has a process of its own: some vendor
+    libraries can only be set up through environment variables before they are loaded; and what ran before
+    (heap, caches, threads) must make no difference to an entrant.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class WorkerEntrant(Entrant):
         self._prepares = False
         self._payload: bytes | None = None
         self._at: Prepare | Enter | None = None
-        """What its process is at, on the way in."""
+        """What its process is doing, until it has entered."""
         self._entered = False
 
     @property
@@ -80,12 +80,12 @@ class WorkerEntrant(Entrant):
             self._prepares = started.prepares
 
     def stand_by(self) -> None:
-        """Wait until its process stands by. One that dies of that begins again, and does without."""
+        """Wait until its process stands by. If it dies of that, start another one that does not stand by."""
         if self.worker.standing_by and isinstance(self.worker.wait(), Death):
             self._start_again()
 
     def begin(self) -> None:
-        """Begin to prepare, if there is anything to, and wait for nothing."""
+        """Begin to prepare, if there is anything to prepare, and wait for nothing."""
         on_its_way = self._entered or self._at is not None or self.failure is not None
         if self._prepares and isinstance(self._what, Configuration) and not on_its_way:
             self._at = Prepare(self._what, SEED)
@@ -93,7 +93,7 @@ class WorkerEntrant(Entrant):
 
     @property
     def outside(self) -> bool:
-        """Whether it has not entered, and might do so now."""
+        """Whether it has not entered yet, and can be asked to."""
         return self._crowded_out or not (self._entered or self.failure is not None)
 
     @property
@@ -102,7 +102,7 @@ class WorkerEntrant(Entrant):
         return self.beside > 1 and failure is not None and failure.status is Status.OUT_OF_MEMORY
 
     def enter(self) -> None:
-        """Prepare, load and check; anew, where others had left it too little memory."""
+        """Prepare, load and check; once more, if it ran out of memory while others entered beside it."""
         if self._crowded_out:
             self.beside, self.failure, self._payload, self._entered = 1, None, None, False
             self._start_again()
@@ -111,7 +111,10 @@ class WorkerEntrant(Entrant):
             wait_for_any([self.worker])
 
     def goes_on(self) -> bool:
-        """Whether it is on its way in. Takes what its process has said, and asks for what comes next."""
+        """Take the answer of its process, if there is one, and ask for the next step.
+
+        Returns whether it is still on its way in.
+        """
         if self._at is not None:
             came = self.worker.attend()
             if came is None:
@@ -145,7 +148,7 @@ class WorkerEntrant(Entrant):
         self.wait()
 
     def _take(self, came: object, phase: str) -> Outcome | None:
-        """The outcome of a request; ``None`` where it failed, and then :attr:`failure` has it."""
+        """The outcome of a request; ``None`` if it failed, in which case :attr:`failure` has the outcome."""
         worker = self.worker
         if isinstance(came, Death):
             self.failure = replace(outcome_of(came, phase), worker=worker.name)
@@ -164,9 +167,10 @@ class WorkerEntrant(Entrant):
 
 
 def enter_together(entrants: Sequence[WorkerEntrant]) -> None:
-    """Let all of them prepare, load and check at once. None is read to warm it up: its time would mislead.
+    """Let all of them prepare, load and check at once.
 
-    The limit of each is multiplied by their number. Those that run out of memory beside the others may
+    They are not warmed up, since a reading beside others would be misleading. The time limit of each is
+    multiplied by their number. Those that run out of memory beside the others may
     :meth:`~WorkerEntrant.enter` again, alone.
     """
     for entrant in entrants:

@@ -33,7 +33,7 @@ class Ticket:
     seed: int
     """The trial's number in its study, which makes its random inputs."""
     curve: Curve | None = None
-    """How its one run is followed; ``None``: it is read until it is known well enough."""
+    """How to follow its one run; ``None``: it is read until it is known well enough."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Finished:
 Event = Started | Finished
 
 Listener = Callable[[int, Report, bool], str]
-"""Takes a trial's id, its report, and whether its run waits; gives why it is to end, or an empty text."""
+"""Takes a trial's id, its report, and whether its run waits for an answer; returns why it has to end, or an
+empty text."""
 
 
 def unheard(trial_id: int, report: Report, waits: bool) -> str:
@@ -64,7 +65,7 @@ def unheard(trial_id: int, report: Report, waits: bool) -> str:
 
 
 class Entrant(ABC):
-    """A configuration or baseline that stands ready to be read now and then, beside others."""
+    """A configuration or baseline that is ready to be read at any time, in turns with others."""
 
     failure: Outcome | None = None
     """Why it cannot be read (any more); ``None`` while it can."""
@@ -73,11 +74,11 @@ class Entrant(ABC):
     """The metrics that its check has returned."""
 
     most_readings: int | None = None
-    """How many different readings there are; more would tell nothing new. ``None``: as many as one likes."""
+    """How many different readings there are (in a recording); ``None``: any number."""
 
     @abstractmethod
     def read(self, seed: int) -> tuple[Reading, ...]:
-        """One reading of each metric on fresh inputs, and a discarded one before it where caches matter.
+        """One reading of each metric on fresh inputs, preceded by a discarded one where caches matter.
 
         Empty where it fails; :attr:`failure` then says how.
         """
@@ -94,26 +95,27 @@ class Executor(ABC):
     """How many trials are worth having in flight."""
 
     remark: str = ""
-    """What the user should know of where it runs; empty where nothing is unusual."""
+    """What the user should know about where trials run; empty where nothing is unusual."""
 
     long_lived: bool = False
     """Whether all readings of an entrant are made in one process of its own."""
 
     incumbent: Estimate | None = None
-    """The best so far; read when a measurement begins, so that a hopeless one can be stopped early."""
+    """The best so far, set by the session. It is looked at when a measurement begins, so that a hopeless one
+    can be stopped early."""
 
     listener: Listener = staticmethod(unheard)
     """Called in :meth:`poll` for each report of a ticket that has a curve, in the order of reporting."""
 
     def remember(self, known: Mapping[str, Known]) -> None:  # noqa: B027 - not all compile
-        """Which code was measured before, by its fingerprint: it is not measured again."""
+        """Learn which code was measured before, by its fingerprint: it is not measured again."""
 
     def aside(self) -> AbstractContextManager[None]:
-        """Inside the block the calling thread stays off the cores that are measured on: it computes, too."""
+        """Inside the block the calling thread, which is about to compute, stays off the measuring cores."""
         return nullcontext()
 
     def together(self) -> AbstractContextManager[None]:
-        """Inside the block no other search measures between readings of entrants, for as long as is fair."""
+        """Inside the block, for as long as is fair, no other search measures between readings of entrants."""
         return nullcontext()
 
     @abstractmethod
@@ -122,9 +124,9 @@ class Executor(ABC):
 
     @abstractmethod
     def poll(self, timeout: float) -> list[Event]:
-        """What happened, waiting for it for up to ``timeout`` seconds; empty where nothing is in flight.
+        """What has happened, waiting up to ``timeout`` seconds for it; empty if nothing is in flight.
 
-        Raises :class:`autotune.errors.AutotuneError` where no trial can be run at all any more.
+        Raises :class:`autotune.errors.AutotuneError` if no trial can be run at all any more.
         """
 
     @abstractmethod
@@ -133,10 +135,10 @@ class Executor(ABC):
 
     @abstractmethod
     def entrants(self, wanted: Sequence[Configuration | Baseline], run: int = 0) -> list[Entrant]:
-        """Prepare, load and check each; a failure is in the entrant. They may begin side by side.
+        """Prepare, load and check each, perhaps side by side; a failure is noted in the entrant.
 
-        Where each has a process of its own, what that draws by lot and can be given is the same for all of a
-        ``run``, and another in another run.
+        Where each has a process of its own, what a process draws at random when it starts (Python's hash
+        seed) is the same for all of one ``run``, and different in another run.
         """
 
     @abstractmethod
@@ -153,4 +155,4 @@ class Executor(ABC):
 
 
 def nothing() -> None:
-    """Do nothing: the default for what is done while a worker starts."""
+    """Do nothing: the default for what to call while a worker starts."""

@@ -1,4 +1,4 @@
-"""A trial on its way through the workers, and what the stages behind it have found."""
+"""A trial on its way through the workers, and what its earlier stages have found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autotune.session.execution.slot import PREPARE
 from autotune.session.same_code import SameCode
 
 CHECK = "check"
-"""The stage in which a preparing worker checks; the others are named as the worker's role."""
+"""The stage in which a preparing worker checks; other stages have the name of the worker's role."""
 
 
 @dataclass
@@ -21,12 +21,12 @@ class Flight:
 
     ticket: Ticket
     preparation: Outcome | None = None
-    """How preparing it ended; ``None`` where nothing is, or not yet, prepared."""
+    """How preparing it ended; ``None`` if it is not prepared, or not yet."""
     prepared: bytes | None = None
     check: Outcome | None = None
-    """What its check has found ahead of its turn; ``None`` where it is checked when it is measured."""
+    """What its check found ahead of its turn; ``None`` if it is checked when it is measured."""
     same_code: SameCode[Flight] | None = None
-    """Where it stands for all that have its code, of the source that it was prepared from."""
+    """The book of what has the same code, as the source was when it was prepared; ``None`` before that."""
     timeline: dict[str, list[float]] = field(default_factory=dict)
     """As :data:`autotune.measure.outcome.TIMELINE` says."""
 
@@ -40,7 +40,7 @@ class Flight:
         return Check(self.ticket.configuration, self.prepared, self.ticket.seed)
 
     def measure_request(self, seconds: float, incumbent: Estimate | None, preparers: int) -> Measure:
-        """``preparers``: how many prepare side by side, so that each trial costs the search a part of it."""
+        """``preparers``: how many prepare side by side; each trial costs the search its part of that time."""
         ticket, checked = self.ticket, None if self.check is None else self.check.readings
         spent = self.preparation.phases.get("prepare", 0.0) if self.preparation else 0.0
         return Measure(

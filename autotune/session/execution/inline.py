@@ -1,7 +1,7 @@
 """Executors that run trials in this very process: for Python callables, and for replays.
 
-Quick and without protection: a configuration that crashes takes the caller along. One trial at a time,
-one event a poll, so that the session's history does not depend on how fast anything is.
+Quick and without protection: a configuration that crashes takes the caller along. One trial at a time and
+one event per poll, so that the session's history does not depend on how fast anything is.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class InlineExecutor(Executor):
         self._waiting.append(ticket)
 
     def poll(self, timeout: float) -> list[Event]:
-        """First that a trial has begun, then, by running it, how it ended."""
+        """In one call that a trial begins; in the next one it is run, and has ended."""
         if self._given_up:
             events, self._given_up = self._given_up, []
             return events
@@ -84,7 +84,7 @@ class InlineExecutor(Executor):
         return Runner(self.objective, spec.metrics, spec.measure, curve=whole_run(spec))
 
     def baselines(self) -> tuple[Baseline, ...]:
-        """Those that need no environment of their own: this process has the one it has."""
+        """Those that need no environment variables of their own: this process is running already."""
         return tuple(b for b in baselines_of(self.objective) if not b.environment)
 
     def close(self) -> None:
@@ -162,8 +162,11 @@ class InlineEntrant(Entrant):
 
 
 class ReplayEntrant(InlineEntrant):
-    """An entrant that a recording is read for. What this machine did meanwhile has changed no value of it,
-    and a value that was taken again because of that would be the next one."""
+    """An entrant whose readings come from a recording, without the context of this machine.
+
+    What this machine did meanwhile has changed none of them. If a reading were taken again because of that,
+    it would be the next recorded one.
+    """
 
     def read(self, seed: int) -> tuple[Reading, ...]:
         return tuple(replace(reading, context={}) for reading in super().read(seed))

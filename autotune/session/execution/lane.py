@@ -47,12 +47,12 @@ class Lane:
 
 
 def find_lanes(settings: MeasureSettings) -> tuple[Lane, ...]:
-    """A lane for each GPU that is wanted and there, one without a GPU where there is none."""
+    """A lane for each GPU that is wanted and exists; a single one without a GPU if there is none."""
     gpus = find_gpus(settings.gpus, query_gpus()) if settings.gpus else ()
     if not gpus:
         return (Lane(find_place(settings.cores)),)
     lanes: list[Lane] = []
-    with ExitStack() as failed:  # where one cannot be had, or somebody interrupts, the others are let go
+    with ExitStack() as failed:  # if one lane cannot be had, or the user interrupts, the others are released
         for gpu in gpus:
             failed.callback(gpu.close)
         for gpu in gpus:
@@ -63,7 +63,7 @@ def find_lanes(settings: MeasureSettings) -> tuple[Lane, ...]:
 
 
 def cores_of(lanes: Sequence[Lane]) -> Cores:
-    """The cores that all of them measure on, and those to prepare on beside them."""
+    """The cores on which any of the lanes measures, and those to prepare on beside them."""
     measuring = {core for lane in lanes for core in lane.place.cores.measuring}
     first = lanes[0].place.cores.preparing
     preparing = [core for core in first if core not in measuring] or first
@@ -72,7 +72,7 @@ def cores_of(lanes: Sequence[Lane]) -> Cores:
 
 
 def remark_on(lanes: Sequence[Lane], settings: MeasureSettings) -> str:
-    """What the user should know of the cores and GPUs; empty where all are as asked for."""
+    """What the user should know about the cores and GPUs; empty if all are as asked for."""
     remarks = []
     if len(cores := lanes[0].place.cores.measuring) < settings.cores:
         usable = f"{len(cores)} {'core' if len(cores) == 1 else 'cores'}"
@@ -94,7 +94,7 @@ def remark_on(lanes: Sequence[Lane], settings: MeasureSettings) -> str:
 def strangers(
     claims: Sequence[GpuClaim], uuids: Sequence[str | None], states: Sequence[GpuState]
 ) -> list[str]:
-    """What is said of GPUs that processes other than those of searches are using."""
+    """Remarks on GPUs that processes other than searches are using."""
     said = []
     for claim in claims:
         for uuid, state in zip(uuids, states, strict=True):

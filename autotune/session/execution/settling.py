@@ -1,4 +1,4 @@
-"""What becomes of a trial when its worker has spoken, or died."""
+"""What becomes of a trial when its worker has answered, or died."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from autotune.session.execution.waiting import Waiting
 from autotune.status import Status
 
 MOST_FAILED_STARTS = 3
-"""A machine may be out of memory or processes for a moment; an objective that kills its process stays so."""
+"""After so many in a row the search ends: a machine may be out of memory or processes for a moment, but an
+objective that kills its process goes on doing so."""
 
 
 class Settling:
-    """Takes what workers say, and keeps the events that come of it until :meth:`take` hands them out.
+    """Takes the answers of workers, and keeps the events that follow until :meth:`take` hands them out.
 
     What a worker says decides where its trial goes::
 
@@ -57,7 +58,7 @@ class Settling:
 
     @property
     def ended(self) -> list[Outcome]:
-        """How the trials have ended that nobody has been told of."""
+        """The outcomes of the trials that have ended since the last :meth:`take`."""
         return [event.outcome for event in self._events if isinstance(event, Finished)]
 
     def take(self) -> list[Event]:
@@ -66,7 +67,7 @@ class Settling:
         return events
 
     def started(self, flight: Flight, slot: Slot[Flight]) -> None:
-        """A worker has begun with a trial that none had before."""
+        """Note that a worker has begun with a trial that none had before."""
         self._events.append(Started(flight.ticket.trial_id, slot.name))
 
     def lose(self, why: str, flights: Iterable[Flight]) -> None:
@@ -103,7 +104,10 @@ class Settling:
                 worker.answer(Decided(why))
 
     def _landed(self, slot: Slot[Flight], answer: Answer) -> tuple[Flight, Outcome]:
-        """The flight that a worker has done its part of, and how that ended; some workers end with it."""
+        """Take the flight from a worker that has done its part, and return it with how that part ended.
+
+        Some workers are not fit for another trial, and end here.
+        """
         outcome = _whole(slot, answer, self._crew.facts_of(slot))
         flight = self._taken_from(slot)
         if _must_end(slot, answer, self._goal):
@@ -128,13 +132,13 @@ class Settling:
         # Else it died between two trials, and the next one gets another.
 
     def _admit(self, flight: Flight) -> None:
-        """Let a prepared trial wait for its turn; or end, where its code was measured already."""
+        """Let a prepared trial wait for its turn, or end it if its code was measured already."""
         known = self._waiting.admit(flight, self._crew.ready.checks_ahead)
         if known is not None:
             self._report(flight, known)
 
     def _finish(self, flight: Flight, outcome: Outcome) -> None:
-        """End a trial; those that waited for it, since they have the same code, are admitted again."""
+        """End a trial, and admit those that waited for it because they have the same code."""
         whole = flight.whole(outcome)
         self._report(flight, whole)
         if flight.same_code is not None:
@@ -146,9 +150,9 @@ class Settling:
 
 
 def _whole(slot: Slot[Flight], answer: Answer, where: Mapping[str, object] | None) -> Outcome:
-    """The outcome with what only this side knows: output, cores, a child killed for memory.
+    """The outcome, completed with what only this side knows: output, cores, a child killed for memory.
 
-    ``where``: facts of the lane that it was measured in.
+    ``where``: facts about the lane in which it was measured.
     """
     outcome, facts = answer.outcome, dict(answer.outcome.facts)
     if answer.leftovers:
@@ -168,6 +172,6 @@ def _whole(slot: Slot[Flight], answer: Answer, where: Mapping[str, object] | Non
 
 
 def _must_end(slot: Slot[Flight], answer: Answer, goal: str) -> bool:
-    """Whether the worker that has answered so is not to be given another trial."""
+    """Whether a worker that has given this answer must not be given another trial."""
     killed = slot.worker is not None and slot.worker.memory_kills() > 0
     return bool(answer.leftovers) or killed or slot.ends_when_idle or may_be_spoilt(answer.outcome, goal)

@@ -1,4 +1,4 @@
-"""A place for one worker at a time: filled when there is work, emptied when its worker has ended."""
+"""A place for one worker at a time: filled when there is work, and empty again once the worker has ended."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from autotune.space.spec import CommandObjective
 Job = TypeVar("Job")
 
 PREPARE, MEASURE, FINALE = "prepare", "measure", "finale"
-"""What a worker is for. The first two are also the phase in which a trial begins there."""
+"""What a worker is for. The first two are also the names of the phase that a trial begins with there."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Post:
     cores: tuple[int, ...]
     """Hardware threads that it is pinned to; empty: not pinned."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables that are added to those of this process."""
+    """Environment variables that are added to those of this process."""
 
 
 class WorkerFactory:
@@ -44,9 +44,9 @@ class WorkerFactory:
         self._scratch = [setup.context.cache]
 
     def start(self, post: Post, *, stands_by: bool = False, hash_seed: int = 0) -> Worker:
-        """A worker that begins to start; its guardian stays off the cores that are measured on.
+        """Begin to start a worker; its guardian stays off the cores that are measured on.
 
-        ``stands_by``: and its objective may make itself ready before the first request.
+        ``stands_by``: its objective makes itself ready before the first request.
         """
         memory = self._setup.settings.memory
         cap = None if memory is None else make_cap(memory, post.role)
@@ -62,7 +62,7 @@ class WorkerFactory:
             return Worker(setup, post.environment, guardian_cores=self._cores.preparing)
         except BaseException:
             if cap is not None:
-                cap.remove()  # no guardian will
+                cap.remove()  # there is no guardian that would
             raise
 
     def has_others(self, cores: tuple[int, ...]) -> bool:
@@ -71,11 +71,11 @@ class WorkerFactory:
 
     @property
     def own_generations(self) -> int:
-        """Of a worker's processes, from its guardian on, those in which no code of the objective's runs."""
+        """How many generations of a worker's processes, its guardian first, run no code of the objective."""
         return 2 if isinstance(self._setup.objective, CommandObjective) else 1
 
     def forget(self, scratch: Path) -> None:
-        """Begin with an empty folder for compiled files; what uses the old one may finish."""
+        """From now on give workers the folder ``scratch`` for compiled files; present ones keep theirs."""
         self._scratch.append(scratch)
         self._setup = replace(self._setup, context=replace(self._setup.context, cache=scratch))
 
@@ -86,7 +86,7 @@ class WorkerFactory:
 
 
 class Slot(Generic[Job]):
-    """One worker after another, and the job that it is at.
+    """One worker after another, and the job that the present one is doing.
 
     Its life::
 
@@ -98,16 +98,17 @@ class Slot(Generic[Job]):
     def __init__(self, factory: WorkerFactory, post: Post, *, stands_by: bool = False) -> None:
         self.post = post
         self.stands_by = stands_by
-        """Whether workers stand by before their first job; no longer so once one has died of it."""
+        """Whether workers stand by before their first job. Set to false once one has died of that."""
         self.worker: Worker | None = None
         self.job: Job | None = None
         self.began = 0.0
-        """When it was given, in seconds since the epoch."""
+        """When the job was given, in seconds since the epoch."""
         self.ends_when_idle = False
         self.failed_starts = 0
         """In a row."""
         self.ready_threads: ReadyThreads | None = None
-        """Counts the threads of the worker at its job, where it measures and is kept from other cores."""
+        """Counts the threads of the worker that are ready to run, while it measures and is kept off other
+        cores of the search."""
         self._factory = factory
 
     @property
@@ -158,21 +159,24 @@ class Slot(Generic[Job]):
         return came
 
     def give_way(self) -> None:
-        """End a worker that has not come to its first job yet: others are to be measured in its place."""
+        """End a worker that has not yet come to its first job, so that others can be measured here."""
         if self.worker is not None and self.job is None:
             self.attend()
             if self.worker.busy:
                 self.stop()
 
     def look(self) -> float | None:
-        """Count the worker's threads, if it is time to; seconds until the next time, if there is one."""
+        """Count the worker's threads, if it is time to do so.
+
+        Returns the seconds until the next count; ``None`` if there is none.
+        """
         if self.ready_threads is None or self.job is None or self.worker is None:
             return None
         self.ready_threads.look(self.worker.pid)
         return self.ready_threads.timeout()
 
     def take(self) -> Job:
-        """Take the job out of the slot, which is free for another one then."""
+        """Take the job out of the slot, which is then free for another one."""
         assert self.job is not None
         job, self.job = self.job, None
         return job

@@ -1,4 +1,4 @@
-"""The trials that no worker has begun with, by what they wait for.
+"""The trials that no worker is busy with, by what they wait for.
 
 ::
 
@@ -26,7 +26,7 @@ class Waiting:
         self._same_code: SameCode[Flight] = SameCode()
 
     def __bool__(self) -> bool:
-        """Whether a worker could take one; what waits for the result of another is in flight with that."""
+        """Whether a worker could take one. Those that wait for another trial's result are not counted."""
         return bool(self.to_prepare or self.to_check or self.to_measure)
 
     @property
@@ -34,13 +34,13 @@ class Waiting:
         return bool(self.to_prepare or self.to_check)
 
     def remember(self, known: Mapping[str, Known]) -> None:
-        """Which code was measured before."""
+        """Learn which code was measured before."""
         self._same_code = SameCode(known)
 
     def admit(self, flight: Flight, checks_ahead: bool) -> Outcome | None:
-        """Let a prepared trial wait to be checked or measured, or for the one that has the same code.
+        """Let a prepared trial wait to be checked or measured, or for the trial that has the same code.
 
-        Its outcome, where its code was measured already.
+        If that code was measured already, nothing waits, and the outcome is returned.
         """
         preparation = flight.preparation
         assert preparation is not None
@@ -55,7 +55,7 @@ class Waiting:
         return None
 
     def take_all(self) -> list[Flight]:
-        """All that waits, which waits no longer."""
+        """Take all trials that wait out of the queues, and return them."""
         queues = (self.to_prepare, self.to_check, self.to_measure)
         taken = [*(flight for queue in queues for flight in queue), *self._same_code.release()]
         for queue in queues:

@@ -1,4 +1,4 @@
-"""The executor of worker processes: the next configurations are prepared while one is measured.
+"""The executor with worker processes: the next configurations are prepared while one is measured.
 
 ::
 
@@ -35,17 +35,20 @@ from autotune.status import Status
 
 
 class WorkerExecutor(Executor):
-    """Runs trials in killable worker processes: some prepare, one measures, or one on each GPU.
+    """Runs trials in killable worker processes: several prepare, and one measures, or one on each GPU.
 
-    It hands out what waits (:mod:`autotune.session.execution.waiting`) to the workers that are free
-    (:mod:`autotune.session.execution.crew`); :mod:`autotune.session.execution.settling` has what comes of it.
+    It hands what waits (:mod:`autotune.session.execution.waiting`) to the workers that are free
+    (:mod:`autotune.session.execution.crew`); what becomes of it is decided in
+    :mod:`autotune.session.execution.settling`.
 
-    A worker that dies, hangs or leaves processes behind costs its own trial and is replaced. One that
-    cannot even start ends the search with an error that shows what it printed. Where other searches leave
-    no core, each measurement waits for its turn (:mod:`autotune.measure.cores.turns`). ``prepare_workers`` is
-    by default as many as there are cores beside the measuring ones, up to eight; none are used where
-    the objective has nothing to prepare. ``lanes``: where to measure; ``None``: as the settings say.
-    ``meanwhile`` is called while the first worker starts, which with a large library takes seconds.
+    A worker that dies, hangs or leaves processes behind costs its own trial and is replaced. If workers
+    cannot even start, the search ends with an error that shows what one of them printed. Where other searches
+    leave no core, each measurement waits for its turn (:mod:`autotune.measure.cores.turns`).
+
+    ``prepare_workers``: how many prepare, by default as many as there are cores beside the measuring ones, up
+    to eight; none where the objective has nothing to prepare. ``lanes``: where to measure; ``None``: as the
+    settings say. ``meanwhile`` is called while the first worker starts, which takes seconds with a large
+    library.
 
     Raises :class:`autotune.errors.InputError` on construction where the objective cannot be used.
     """
@@ -99,7 +102,7 @@ class WorkerExecutor(Executor):
                 self._settling.attend(slot)
             for lane, measurer in self._crew.measuring:
                 if measurer.job is None and (lane.turn.held or not self._waiting.to_measure):
-                    lane.turn.end()  # others may wait for it
+                    lane.turn.end()  # another search may be waiting for it
             self._dispatch()
             now = time.monotonic()
             if self._settling.events or now >= until or not self._in_flight:
@@ -116,7 +119,7 @@ class WorkerExecutor(Executor):
                 slot.stop()
 
     def reload(self) -> None:
-        """What is being measured is measured to its end with the code that it was prepared by."""
+        """A trial that is being measured goes on to its end, with the code by which it was prepared."""
         stale = self._waiting.take_all()
         self._waiting.forget_codes()
         stale += [slot.take() for slot in self._crew.preparers if slot.job]
@@ -164,7 +167,7 @@ class WorkerExecutor(Executor):
         """The incumbent, or a better outcome that the session has not been told of yet."""
         best, goal = self.incumbent, self.spec.goals[0]
         if len(self.spec.goals) > 1 or self.spec.search.early_stopping is not None:
-            return best  # others may be as good in another way, or further on their way
+            return best  # another outcome may be better in another goal, or only have been stopped later
         for outcome in self._settling.ended:
             found = outcome.metrics.get(goal.name) if outcome.status is Status.OK else None
             if found and (best is None or better(goal.direction, found.value, best.value)):
@@ -172,7 +175,7 @@ class WorkerExecutor(Executor):
         return best
 
     def _prepare_or_check(self, slot: Slot[Flight]) -> None:
-        """Give a preparer what is nearest to being measured."""
+        """Give a preparer the trial that is closest to being measured."""
         if self._waiting.to_check:
             flight = self._waiting.to_check.popleft()
             slot.give(flight, flight.check_request, self.settings.timeout)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from autotune.measure.outcome import Reading
-from autotune.measure.readings import share_of
+from autotune.measure.readings import measures_itself, share_of
 from autotune.space.spec import MetricSpec, is_speed
 
 DISTURBED = "disturbed"
@@ -28,6 +28,9 @@ MOST_TRIES = 4
 
 BUSY = 0.05
 """The part of half of the readings from which on it is said that others had the core."""
+
+SHORT_OF_PROCESSORS = 0.25
+"""The same of tasks that waited for one anywhere on the machine, be it those that are measured or others."""
 
 
 def waited(readings: Sequence[Reading]) -> float:
@@ -78,11 +81,30 @@ def usual_wait(readings: Iterable[Reading]) -> float:
     return shares[len(shares) // 2] if shares else 0.0
 
 
-def say_busy(usual: float) -> str:
-    """A remark on a finale whose readings waited so long as usual; empty where they did not."""
-    if usual <= BUSY:
-        return ""
-    return (
-        f"other programs had the core for {usual:.0%} of a reading, or more of it, in half of them: on"
-        " an idle machine the intervals are narrower"
-    )
+def usual_stall(readings: Iterable[Reading]) -> float:
+    """The part of the middle reading that counts for which some task of the machine waited for a processor.
+
+    0 where it is known how long what was measured has waited, and of readings of a GPU, which needs none.
+    """
+    contexts = [reading.context for reading in readings if not reading.discarded]
+    timed = [c for c in contexts if c.get("wall", 0.0) > 0.0 and "cpu" in c]
+    elsewhere = [c for c in timed if "sm_clock_mhz" not in c and not measures_itself(c)]
+    shares = sorted(share_of(context, "cpu_stall") for context in elsewhere)
+    return shares[len(shares) // 2] if shares else 0.0
+
+
+def say_busy(waited: float, stalled: float) -> str:
+    """A remark on a finale whose readings waited so long as usual, or while which something else did; empty
+    where neither is worth a word.
+    """
+    if waited > BUSY:
+        return (
+            f"other programs had the core for {waited:.0%} of a reading, or more of it, in half of them: on"
+            " an idle machine the intervals are narrower"
+        )
+    if stalled > SHORT_OF_PROCESSORS:
+        return (
+            f"tasks of this machine waited for a processor for {stalled:.0%} of a reading, or more of it, in"
+            " half of them: if others are at work here, the intervals are narrower on an idle machine"
+        )
+    return ""

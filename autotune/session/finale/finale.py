@@ -16,9 +16,9 @@ from typing import Any
 from autotune.measure.outcome import Outcome
 from autotune.session.execution.executor import Executor
 from autotune.session.finale.contender import DEFAULT, Contender
-from autotune.session.finale.disturbed import scattered, usual_wait
+from autotune.session.finale.disturbed import scattered, usual_stall, usual_wait
 from autotune.session.finale.drift import drift
-from autotune.session.finale.fresh_processes import FreshRuns, Plan, read_in_fresh_processes
+from autotune.session.finale.fresh_processes import ROUNDS, FreshRuns, Plan, read_in_fresh_processes
 from autotune.session.finale.interleaved import failed, outcome_of, read_again
 from autotune.session.finale.kept_readings import KeptReadings, Place, take_up
 from autotune.session.finale.rounds import ReadingSeconds, Rounds
@@ -89,6 +89,14 @@ def foreseen(contenders: Sequence[Contender], rounds: Rounds, seconds: ReadingSe
     return len(contenders) * seconds.entering + rounds.longest(_round(contenders, seconds))
 
 
+def longest_silence(contenders: Sequence[Contender], seconds: ReadingSeconds) -> float:
+    """The most seconds in which nothing is written: twice those that a run in fresh processes should take.
+
+    Nothing of such a run is written before its end, nor of the first round before all have entered.
+    """
+    return 2 * (len(contenders) * seconds.entering + (1 + ROUNDS.most) * _round(contenders, seconds))
+
+
 def _round(contenders: Sequence[Contender], seconds: ReadingSeconds) -> float:
     """About how many seconds one round of them takes."""
     return sum(seconds(contender.configuration) for contender in contenders)
@@ -115,7 +123,8 @@ def remeasure(
     progress.defending(tuple(c.label for c in contenders), foreseen(contenders, limits, seconds))
     if before := take_up(ledger.store, place, contenders):
         progress.note(f"the finale goes on where it was cut short, with {before} readings that were taken")
-    kept = KeptReadings(ledger.store, place, contenders, knew)
+    silence = longest_silence(contenders, seconds)
+    kept = KeptReadings(ledger.store, place, contenders, knew, longest_silence=silence)
     try:
         rounds, outcomes = read_again(spec, executor, contenders, limits, after_reading=kept.keep)
         verdict = judge(spec, [_standing(spec, c, outcomes[c.label]) for c in contenders])
@@ -131,9 +140,11 @@ def remeasure(
         kept.finish({c.label: _cut_short(c) for c in contenders})
         raise
     progress.defended(rounds)
+    noisy = [r for c in contenders for r in scattered(c.readings, spec.goals[0])]
     document = verdict | {
         "rounds": rounds,
-        "waited": usual_wait(r for c in contenders for r in scattered(c.readings, spec.goals[0])),
+        "waited": usual_wait(noisy),
+        "stalled": usual_stall(noisy),
         "drift": _drift(ledger, contenders, outcomes),
         **said,
         "told": knew,

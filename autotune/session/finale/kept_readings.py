@@ -13,7 +13,7 @@ from autotune.session.finale.contender import Contender
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.records import NewTrial, Purpose, TrialRecord
-from autotune.store.store import Store
+from autotune.store.store import LEASE_SECONDS, Store
 
 EVERY_SECONDS = 1.0
 """Short rounds are written together: a transaction takes some milliseconds."""
@@ -84,11 +84,16 @@ class KeptReadings:
         contenders: Sequence[Contender],
         knew: int,
         said: Mapping[str, object] = MappingProxyType({}),
+        longest_silence: float = 0.0,
     ) -> None:
-        """Write the trials down, before any of them is read. ``said`` stands in the reason of each, beside
-        its label.
+        """Write the trials to the store before any is read. ``said`` is added to the reason of each.
+
+        ``longest_silence``: the seconds that may pass between two calls of :meth:`keep`. The leases of the
+        trials last for so much longer than usual: else a search that cannot see this process would take them
+        for lost during a long reading, and go on with a finale that is still under way.
         """
         self._store = store
+        self._lease_seconds = LEASE_SECONDS + longest_silence
         self._contenders = contenders
         new = [
             NewTrial(
@@ -103,7 +108,9 @@ class KeptReadings:
             )
             for c in contenders
         ]
-        written = store.propose(place.study, place.session, place.segment, new)
+        written = store.propose(
+            place.study, place.session, place.segment, new, lease_seconds=self._lease_seconds
+        )
         self._trials = [trial.id for trial in written if trial is not None]
         self._kept = [0] * len(contenders)
         self._at = monotonic()
@@ -113,7 +120,8 @@ class KeptReadings:
         if monotonic() - self._at < EVERY_SECONDS:
             return
         read = zip(self._trials, self._kept, self._contenders, strict=True)
-        self._store.keep_readings([(trial, kept, c.readings[kept:]) for trial, kept, c in read])
+        new = [(trial, kept, c.readings[kept:]) for trial, kept, c in read]
+        self._store.keep_readings(new, self._lease_seconds)
         self._kept = [len(c.readings) for c in self._contenders]
         self._at = monotonic()
 

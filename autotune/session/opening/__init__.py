@@ -1,1 +1,2 @@
-"""Which study a search belongs to: read, identified, found in the store, taught by earlier ones."""
+"""Which study a search belongs to: the space file is read, the study identified, found in the store or begun,
+and earlier studies are chosen to learn from."""

@@ -1,4 +1,4 @@
-"""The objective's source as a store has frozen it, laid out in a folder where it can be run again."""
+"""The objective's source as it was frozen in a store, laid out in a folder where it can be run again."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from autotune.store.records import SegmentRecord, StudyRecord
 from autotune.store.store import Store
 
 SOURCE = "source/"
-"""What the role of an objective's own file begins with, among the artefacts of a segment."""
+"""Among the artefacts of a segment, the roles of the objective's own files begin with this."""
 
 
 @contextmanager
 def laid_out(store: Store, study: StudyRecord, segment: SegmentRecord) -> Iterator[Path]:
-    """The path that the space file has beside the frozen files, in a temporary folder of their own.
+    """Lay the frozen files out in a temporary folder; yields the path that the space file would have there.
 
-    The files lie to it as they did when the study was searched. What the objective reads without being made
-    of it (data) is not there. Raises :class:`InputError` where a file of it was not kept.
+    Relative to it they are where they were when the study was searched. Data that the objective only reads
+    are not there. Raises :class:`InputError` if a file was not kept.
     """
     folder = Path(str(segment.document.get("folder") or "/"))
     written = study.space_file
@@ -43,7 +43,7 @@ def _files(store: Store, study: StudyRecord, segment: SegmentRecord) -> Iterator
         name = str(file["name"])
         digest = segment.artifacts.get(SOURCE + name)
         if digest is None:
-            hint = "measure it where its files lie"
+            hint = "run this where the files of the objective are"
             raise InputError(Problem(f"{name} of study {study.label} is not kept in the store", hint=hint))
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
             raise InputError(f"study {study.label} has a source file outside of its folder: {name!r}")

@@ -1,4 +1,4 @@
-"""What makes two searches the same study, and how a difference is said."""
+"""What makes two searches the same study, and how a difference is put into words."""
 
 from __future__ import annotations
 
@@ -23,30 +23,35 @@ from autotune.space.spec import (
 from autotune.store.records import StudyRecord
 
 CALLABLE = "callable "
-"""Begins the description of what a program gave to be measured: no space file says with what."""
+"""The description of a callable that a program passed to be tuned begins with this, then comes its name."""
 COMMAND = "command "
-"""Begins the description of a command, which goes on as JSON."""
+"""The description of a command begins with this, then comes JSON."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What makes two searches the same study, part by part, so that a difference can be named."""
+    """What makes two searches the same study, in parts, so that a difference can be named."""
 
     objective: str
     """How the objective is written in the space file."""
     source: str
-    """Hash of the objective's own files (or of the recording)."""
+    """The hash of the objective's own files (or of the recording)."""
     workload: str
     metrics: str
     machine: str
     resource: str = ""
     """What a complete trial uses, where trials may be stopped early."""
     cores: str = ""
-    """How many cores a measurement has, where it is not one: another number measures something else."""
+    """How many cores a measurement has; empty for the usual number. With another number something else is
+    measured."""
 
     @property
     def key(self) -> str:
-        """16 hexadecimal digits over all parts; those that came later do not count where they say nothing."""
+        """A hash of all parts, in 16 hexadecimal digits.
+
+        Parts that were added in later versions do not count while they are empty, so that older studies keep
+        their key.
+        """
         parts = {k: value for k, value in asdict(self).items() if value or k not in ("resource", "cores")}
         text = json.dumps(parts, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -85,13 +90,13 @@ def are_kin(one: StudyRecord, other: StudyRecord) -> bool:
 
 
 def describe_objective(objective: ObjectiveSpec) -> str:
-    """How the objective is written, without the folder that it was written in."""
+    """How the objective is written in the space file, without the folder of that file."""
     match objective:
         case PythonObjective():
             return f"python {objective.target}"
         case CommandObjective():
             document = asdict(objective)
-            for place in ("base", "where"):  # a command that was moved is the same
+            for place in ("base", "where"):  # a command that was moved is still the same one
                 document.pop(place)
             return COMMAND + json.dumps(document, sort_keys=True, default=list)
         case ReplayObjective():
@@ -108,12 +113,12 @@ def command_of(study: StudyRecord) -> CommandObjective | None:
 
 
 def say_cores(cores: int | None) -> str:
-    """Empty for the usual number."""
+    """The number of cores as a part of an identity: empty for the usual one."""
     return "" if cores in (None, MeasureSettings().cores) else str(cores)
 
 
 LONG = 120
-"""Characters of a part of a command from which on only what differs is said."""
+"""Of a part of a command with more characters only what differs is shown."""
 
 
 def say_difference(part: str, before: str, after: str) -> str:
@@ -146,7 +151,7 @@ def _say_metrics(text: str) -> str:
 
 
 def _where_they_differ(before: Any, after: Any) -> tuple[str, str]:
-    """Both in words. Of long ones the words that they begin and end with alike are left out, but for one."""
+    """Both as texts. Long ones are shown without the words they have in common at either end, except one."""
     was, now = _words(before), _words(after)
     if max(len(" ".join(was)), len(" ".join(now))) > LONG:
         first = max(_alike(was, now) - 1, 0)
@@ -156,13 +161,13 @@ def _where_they_differ(before: Any, after: Any) -> tuple[str, str]:
 
 
 def _without_ends(words: Sequence[str], first: int, last: int) -> list[str]:
-    """``words`` with dots in the place of so many at either end."""
+    """``words`` with dots instead of the ``first`` and the ``last`` so many."""
     middle = words[first : len(words) - last]
     return [*(["..."] if first else []), *middle, *(["..."] if last else [])]
 
 
 def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many words they begin with alike."""
+    """How many words they have in common at the beginning."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 

@@ -1,4 +1,4 @@
-"""Reading a space file together with what the caller says in its place."""
+"""Reading a space file, and replacing what it says by what the caller says."""
 
 from __future__ import annotations
 
@@ -28,25 +28,22 @@ def load_spec(
     patience: int | None = None,
     strategy: str | None = None,
     seed: int | None = None,
-    device: str | Path | None = None,
     workload: Mapping[str, Any] | None = None,
 ) -> StudySpec:
-    """Read a space file and put what was said on the command line in the place of what it says.
+    """Read a space file for this machine; an argument that is given replaces what the file says.
 
-    ``workload``: facts that stand in the place of the file's. ``device``: the name or file of a device
-    profile, for a machine that is elsewhere; else this one.
+    ``workload``: facts that replace those of the file, by name.
     Raises :class:`autotune.errors.InputError` with every problem that was found.
     """
     if workload and not isinstance(space, str | Path):
-        raise InputError(Problem("a workload is given beside what is no space file", expected=_IN_IT))
+        expected = "the workload in the StudySpec, or in the space"
+        raise InputError(Problem("a workload is given beside what is no space file", expected=expected))
     if isinstance(space, StudySpec):
         if problems := list(spec_problems(space)):
             raise InputError(problems)
         spec = space
     elif isinstance(space, str | Path):
-        spec = read_spec(
-            Path(space), device=device_facts(device), workload=facts_of("workload", workload or {})
-        )
+        spec = read_spec(Path(space), device=device_facts(), workload=facts_of("workload", workload or {}))
     else:
         expected = "the path of a space file, a StudySpec, or a Space together with an objective"
         raise InputError(Problem(f"the space is {space!r:.60}", expected=expected))
@@ -54,7 +51,7 @@ def load_spec(
 
 
 def spec_of(space: Space, objective: CallableObjective) -> StudySpec:
-    """What a space file would say that leaves all out but the space and what is tuned."""
+    """What a space file would say that gives nothing but the space and what is tuned."""
     own = objective.name.rpartition(":")[2].rpartition(".")[2]
     name = re.sub(r"\W+", "", own, flags=re.ASCII).strip("_")[:100]
     return StudySpec(name or "objective", space, objective)
@@ -71,15 +68,16 @@ def load_family(
     device: str | Path | None = None,
     workload: Mapping[str, Any] | None = None,
 ) -> Family:
-    """As :func:`load_spec`, with all ``workloads`` of the file; one without them is a family of one, and so
-    is any with a ``workload`` that is given in their place."""
+    """As :func:`load_spec`, with all ``workloads`` of the file.
+
+    A file without them is a family of one, and so is any file whose workloads a given ``workload`` replaces.
+    ``device``: the name or the file of a device profile, for another machine than this one.
+    """
     if not isinstance(space, str | Path):
         expected = "the path of a space file with workloads, or a Family"
         raise InputError(Problem(f"the space is {space!r:.60}", expected=expected))
     if workload:
-        own = read_spec(
-            Path(space), device=device_facts(device), workload=facts_of("workload", workload or {})
-        )
+        own = read_spec(Path(space), device=device_facts(device), workload=facts_of("workload", workload))
         family = Family((own,), (False,), several=False)
     else:
         family = read_family(Path(space), device=device_facts(device))
@@ -87,11 +85,8 @@ def load_family(
     return replace(family, specs=tuple(specs))
 
 
-_IN_IT = "the workload in the StudySpec, or in the space"
-
-
 def checked_seed(seed: object) -> int:
-    """``seed`` itself; :class:`autotune.errors.InputError` for what no strategy can be seeded with."""
+    """``seed``, if strategies can be seeded with it; else raises :class:`autotune.errors.InputError`."""
     if not is_whole(seed, 0):
         raise InputError(not_whole("seed", seed, 0))
     return int(seed)  # type: ignore[call-overload,no-any-return]
@@ -124,7 +119,7 @@ def _with(
 def _problems(
     trials: object, time: float | str | None, patience: object, strategy: object, seed: object
 ) -> Iterator[Problem]:
-    """What is wrong with what was said in the place of the file, which says it in the file's own way."""
+    """What is wrong with the arguments that replace the file's."""
     yield from count_problems("trials", trials, 1)
     yield from count_problems("patience", patience, 1)
     yield from count_problems("seed", seed, 0)

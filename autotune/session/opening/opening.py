@@ -1,8 +1,8 @@
-"""Opening a study: go on with an earlier one, let it grow, or begin anew and say what differs.
+"""Opening a study: go on with an earlier one, perhaps in a changed space, or begin a new one and say why.
 
 A study is one space + objective + workload + goal on one machine. Its *key* is a hash of all of
-these but the space: a changed space lives on in the same study, anything else begins a new one. So does
-another number of cores to measure on, since the numbers before and after it are of different machines.
+these except the space: a study goes on in a changed space; any other difference begins a new one. So does
+another number of cores to measure on, as if the machine were another one.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from autotune.store.store import Store
 
 @dataclass(frozen=True)
 class OpenedStudy:
-    """A study that stands in the store, with the segment that new trials belong to."""
+    """A study in the store, with the segment that new trials belong to."""
 
     record: StudyRecord
     segment: SegmentRecord
     sources: tuple[Path, ...]
-    """What would be loaded anew if it changed."""
+    """The objective's files, to be loaded anew if they change during the search."""
     source: SourceSnapshot
     notes: tuple[str, ...]
-    """What the user should be told: a new study and why, a changed space, a changed tree."""
+    """What the user should be told: that and why the study is new, that its space or its code has changed."""
 
 
 def open_study(
@@ -53,10 +53,10 @@ def open_study(
     fresh: bool = False,
     goes_on: bool = False,
 ) -> OpenedStudy:
-    """Find the study that ``spec`` goes on with, or begin a new one; ``fresh`` always begins anew.
+    """Find the study that ``spec`` goes on with, or begin a new one; ``fresh`` always begins a new one.
 
-    One whose trials have all failed by a mistake is left for a new one, since they say nothing of their
-    configurations; not by a search that has begun and ``goes_on``.
+    A study whose trials have all failed because of a mistake in the code is not gone on with, since they say
+    nothing about their configurations; except by a search that has begun already and ``goes_on``.
     """
     try_strategy(spec)
     require_sources(spec.objective)
@@ -73,7 +73,7 @@ def open_study(
     if unread := unread_sources(spec.objective):
         notes.append(unread)
     segment, changed = _segment(store, record, source)
-    watched = () if isinstance(spec.objective, CallableObjective) else sources  # that is loaded already
+    watched = () if isinstance(spec.objective, CallableObjective) else sources  # a callable is loaded already
     return OpenedStudy(record, segment, watched, source, (*notes, *changed))
 
 
@@ -85,9 +85,10 @@ def is_begun(spec: StudySpec, store: Store, environment: Environment) -> bool:
 
 
 def try_strategy(spec: StudySpec) -> None:
-    """Raises :class:`~autotune.errors.InputError` where its strategy, or an option of it, cannot be had.
+    """Raises :class:`~autotune.errors.InputError` if its strategy, or an option of that, cannot be used.
 
-    Before a study begins: one without a trial would be the latest of its store, and answer for it.
+    To be called before a study begins: a study without trials would be the latest one in its store, and be
+    what other commands then speak of.
     """
     problem = Problem(
         spec.space,
@@ -107,9 +108,10 @@ def try_strategy(spec: StudySpec) -> None:
 
 
 def check_feasible(spec: StudySpec) -> None:
-    """Raises :class:`NothingFeasibleError` where no configuration satisfies the constraints.
+    """Raises :class:`NothingFeasibleError` if no configuration satisfies the constraints.
 
-    Before a study begins, as :func:`try_strategy`. Of several workloads one may have none: the others go on.
+    To be called before a study begins, like :func:`try_strategy`. With several workloads, one may have no
+    feasible configuration; the others go on.
     """
     if spec.space.feasible:
         return
@@ -125,14 +127,14 @@ def check_feasible(spec: StudySpec) -> None:
 
 
 def _written(record: StudyRecord) -> tuple[str, str, object]:
-    """What a study is measured again by: its space, the text of its file and where that lies."""
+    """What it takes to measure a study again: its space, the text of its file and where that file is."""
     return record.space_hash, record.spec_text, record.space_file
 
 
 def next_segment(store: Store, opened: OpenedStudy) -> OpenedStudy:
-    """The objective's files changed while the search runs: freeze them again and begin a new segment.
+    """Freeze the objective's files again, which changed while the search runs, and begin a new segment.
 
-    From now on the study is that of these files: the same command goes on with it.
+    From now on the study's key is that of the new files, so that the same command goes on with it.
     """
     source = snapshot(opened.sources)
     segment, notes = _segment(store, opened.record, source)
@@ -153,9 +155,9 @@ def _find_or_begin(
     fresh: bool,
     goes_on: bool,
 ) -> tuple[StudyRecord, list[str]]:
-    """The study, and what is to be said of it."""
+    """The study, and what the user should be told about it."""
     earlier = [_with_cores(study, store) for study in store.studies(spec.name)]
-    # Of several workloads each follows its own earlier study, not the one that was begun last.
+    # With several workloads, each is compared with its own earlier study, not with the one begun last.
     workload = dict(spec.workload)
     same = [study for study in earlier if dict(study.workload) == workload]
     followed = same or earlier
@@ -192,7 +194,7 @@ def _find_or_begin(
 
 
 def _with_cores(study: StudyRecord, store: Store) -> StudyRecord:
-    """A study that was begun before cores were part of what it is, now by those that it is measured on."""
+    """``study`` with the cores that it is measured on as part of its identity, which older ones lack."""
     identity = study.document.get("identity", {})
     if study.replayed or not identity or "cores" in identity:
         return study
@@ -218,7 +220,7 @@ def _document(spec: StudySpec, identity: Identity) -> dict[str, object]:
 def _segment(
     store: Store, record: StudyRecord, source: SourceSnapshot
 ) -> tuple[SegmentRecord, tuple[str, ...]]:
-    """The segment of these sources, the latest one where they are the same; and what is to be said of it."""
+    """The latest segment if its sources are these, else a new one; and what the user should be told."""
     latest = store.latest_segment(record.id)
     if latest is None:
         return _open_segment(store, record, source, "the study begins"), ()

@@ -17,10 +17,10 @@ from autotune.store.store import Store
 
 
 def recorded_space(store: Store, study: StudyRecord, session: SessionRecord) -> Space:
-    """The space of ``session``, the very same by its hash.
+    """The space of ``session``, exactly the same by its hash.
 
-    Raises :class:`InputError` where it cannot be had: the recording that a study replays is too large to be
-    kept in the store and no longer lies where it was, say.
+    Raises :class:`InputError` if it cannot be restored: the recording that a study replays may be too large
+    to be kept in the store, and no longer be where it was.
     """
     digest = session.settings["space"]
     space = space_from_document(_document(store, study, digest))
@@ -53,8 +53,8 @@ def _document(store: Store, study: StudyRecord, digest: str) -> Document:
 def _limited(store: Store, study: StudyRecord, space: Space) -> Space:
     """``space`` with the rows of the recording that the study replays.
 
-    The recording is the one file that such a study has for a source: taken from the store where that has
-    kept it, else from where the file was.
+    The recording is the only source file of such a study. It is taken from the store if it was kept there,
+    else from where it was.
     """
     segment = store.latest_segment(study.id)
     if segment is None:

@@ -1,8 +1,8 @@
-"""Which earlier studies may teach a search: found in the store once, then written down.
+"""Which earlier studies a search learns from: found in the store once, then written down.
 
-A study learns from the same sources, and the same trials of them, in all its sessions: what its first
-session chose stands in that session's settings. So a resumed search proposes what an unbroken one would,
-whatever has joined the store meanwhile, and its proposals can be derived again.
+A study learns from the same sources, and the same trials of them, in all its sessions: what the first of
+them chose is kept in its settings. So a resumed search proposes what an unbroken one would, whatever has
+been added to the store meanwhile, and its proposals can be derived again.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from autotune.store.records import StudyRecord
 from autotune.store.store import Store
 
 MOST_STUDIES = 8
-"""The newest ones that may teach; each costs a model."""
+"""A search learns from so many studies at most, the newest ones; each costs a model."""
 MOST_RESULTS = 2000
-"""Of each, the first so many. A trial that was paused has several."""
+"""Of each study the first so many results count. A trial that was paused has several."""
 LEAST_TRIALS = 8
-"""Successes below which a study has nothing to teach."""
+"""A study with fewer successes has nothing to teach."""
 SETTING = "sources"
-"""Under this name a session's settings hold what was chosen."""
+"""The name under which a session's settings hold what was chosen."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A study to learn from, and how many of its results, if there are so many."""
+    """A study to learn from, and how many of its results count (fewer, if it has fewer)."""
 
     study: StudyRecord
     results: int
@@ -52,7 +52,7 @@ class Lessons:
 
     sources: tuple[Source, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
-    """What the session's settings are to hold."""
+    """What to add to the session's settings."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -63,8 +63,8 @@ class Lessons:
 def lessons(spec: StudySpec, store: Store, study: StudyRecord) -> Lessons:
     """The sources of ``study``: those that an earlier session of it wrote down, else the newest that fit.
 
-    None where the space file says ``transfer: false`` or names a strategy that has no use for them, and for
-    several goals, of which none is the best.
+    There are none if the space file says ``transfer: false`` or names a strategy that has no use for them, or
+    if there are several goals.
     """
     uses = strategy_class(spec.search.strategy).learns_from_sources
     if not (uses and spec.search.transfer) or len(spec.goals) != 1:
@@ -77,7 +77,7 @@ def lessons(spec: StudySpec, store: Store, study: StudyRecord) -> Lessons:
 
 
 def _recorded(store: Store, study_id: int) -> list[Chosen] | None:
-    """``None`` where no session of the study has chosen yet."""
+    """What an earlier session chose; ``None`` if none has chosen yet."""
     for session in store.sessions(study_id):
         if session.settings.get(SETTING) is not None:
             return list(_chosen(store, session.settings))
@@ -88,17 +88,17 @@ def _chosen(store: Store, settings: Mapping[str, Any]) -> Iterator[Chosen]:
     documents: Sequence[Mapping[str, Any]] = settings.get(SETTING) or ()
     there = {study.id: study for study in store.studies()} if documents else {}
     for document in documents:
-        if document["study"] in there:  # one may have been pruned since
+        if document["study"] in there:  # it may have been removed by ``autotune prune``
             yield Chosen(there[document["study"]], document["trials"], document.get("apart"))
 
 
 def recorded_sources(store: Store, settings: Mapping[str, Any]) -> tuple[Source, ...]:
-    """What a session with these ``settings`` learned from."""
+    """The sources that a session with these ``settings`` learned from."""
     return tuple(_source(store, one) for one in _chosen(store, settings))
 
 
 def _fitting(spec: StudySpec, store: Store, study: StudyRecord) -> Iterator[Chosen]:
-    """The newest studies of the same thing that were made elsewhere, or of another version of it."""
+    """The newest studies of the same thing: on another machine, of another workload or another version."""
     count = 0
     for other in reversed(store.studies()):
         successes = sum(other.counts.get(str(status), 0) for status in (Status.OK, Status.PRUNED))
@@ -114,9 +114,9 @@ def _fitting(spec: StudySpec, store: Store, study: StudyRecord) -> Iterator[Chos
 def _alike(spec: StudySpec, study: StudyRecord, other: StudyRecord) -> bool:
     """Whether ``other`` measured the same metric of the same thing under other conditions.
 
-    The same thing has the same name or objective and shares a knob of the same sort. Recordings have names of
-    their own: there it is what has the very same knobs. Under the same conditions (the same key) it would be
-    the study itself.
+    The same thing has the same name or objective, and at least one knob in common that is of the same sort.
+    Recordings all have different names: there, what has exactly the same knobs is the same thing. Under the
+    same conditions (with the same key) it would be this very study.
     """
     if other.id == study.id or other.key == study.key or other.replayed != study.replayed:
         return False
@@ -131,9 +131,10 @@ def _alike(spec: StudySpec, study: StudyRecord, other: StudyRecord) -> bool:
 
 
 def _same_objective(one: StudyRecord, other: StudyRecord) -> bool:
-    """Of what programs give, many things have the same name: ``<lambda>``, ``objective``.
+    """Whether both have the same objective.
 
-    What a caller of ``ask_tell`` runs is not known, and has no source.
+    Callables need the same source as well, since many have the same name: ``<lambda>``, ``objective``. What a
+    caller of ``ask_tell`` runs is not known and has no source, so it is never the same.
     """
     same = one.objective == other.objective
     if same and one.objective.startswith(CALLABLE):
@@ -175,7 +176,7 @@ def _source(store: Store, chosen: Chosen) -> Source:
 
 
 def device_of(environment: Mapping[str, Any]) -> str:
-    """The GPUs where there are any, else the processor."""
+    """The names of the GPUs of a captured environment if it has any, else that of the processor."""
     gpus = [str(gpu.get("name", "")) for gpu in environment.get("gpus", {}).get("devices", ())]
     processor = environment.get("machine", {}).get("processor", {}).get("name", "")
     return ", ".join(dict.fromkeys(filter(None, gpus))) or str(processor)

@@ -1,4 +1,4 @@
-"""Knobs that exist in no configuration though their condition mentions knobs: a mistake, mostly."""
+"""Knobs that exist in no feasible configuration, though their condition mentions knobs: mostly a mistake."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 
 DRAWS = 1_000
-"""Configurations that are drawn first: a knob that one of them has is not absent."""
+"""So many configurations are drawn first: a knob that one of them has is not absent."""
 
 
 def absent_knobs(space: Space) -> tuple[Knob, ...]:
     """Those whose ``when`` no feasible configuration meets, as far as that can be counted.
 
-    Not those whose ``when`` is false by the facts alone (they are meant so), or depends on a continuous knob.
+    Not among them are those whose ``when`` is false by the facts alone (which is meant so), or depends on a
+    continuous knob.
     """
     counted = {knob.name for knob in space.feasible.knobs}
     conditional = [
@@ -31,9 +32,9 @@ def absent_knobs(space: Space) -> tuple[Knob, ...]:
 
 
 def _drawn(space: Space) -> frozenset[str]:
-    """The knobs of some feasible configurations: to build the set once more for each knob takes far longer.
+    """The knobs of some feasible configurations. Building the set once more for each knob takes far longer.
 
-    None where the set is only bounded, since what is drawn from that may be refused for long.
+    None if the set is only bounded, since it may take long to draw from that.
     """
     if space.feasible.size is None:
         return frozenset()

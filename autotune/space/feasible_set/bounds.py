@@ -1,4 +1,4 @@
-"""Interval arithmetic over terms: what a rule can still become, whatever the open knobs are set to.
+"""Interval arithmetic over terms: what values a rule can still have, whatever the open knobs are set to.
 
 A :class:`Span` bounds values from below and above, for one expression or for a whole column of
 partly assigned configurations. A rule whose span is certainly true need not be remembered; one that
@@ -43,7 +43,7 @@ class Table:
 
 
 _SLACK = 1e-12
-"""Relative widening where numpy and Python may round a function differently."""
+"""Bounds are widened by this relative amount where numpy and Python may round a function differently."""
 
 
 def of_values(data: Array, sure: bool) -> Span:
@@ -98,7 +98,7 @@ def _as_floats(data: Any) -> Array:
 
 
 def _exact(low: Any, high: Any, sure: Any) -> Span:
-    """Bounds that a float holds exactly; infinite where it would not, or where nothing is known."""
+    """These bounds, widened to infinity where a float does not hold integers exactly."""
     if (np.abs(low) < EXACT_FLOAT).all() and (np.abs(high) < EXACT_FLOAT).all():
         return Span(low, high, sure)
     low = np.where(
@@ -169,7 +169,7 @@ def _truths(spans: Sequence[Span]) -> list[Span]:
 
 
 def _corners(compute: Callable[[Any, Any], Any], one: Span, other: Span) -> tuple[Any, Any]:
-    """Extremes of an operation that is monotone in each operand. A NaN at a corner: unbounded."""
+    """The extremes of an operation that is monotone in each operand; unbounded if a corner is NaN."""
     values = [compute(a, b) for a in (one.low, one.high) for b in (other.low, other.high)]
     low, high = values[0], values[0]
     for value in values[1:]:
@@ -318,7 +318,7 @@ def _holds(spans: Sequence[Span]) -> _Bounds:
 
 
 def _residue(bound: _Bounds, modulus: int) -> _Bounds:
-    """Of a sum or product modulo a number above 0."""
+    """Bounds of a sum or product modulo a number above 0."""
     low, high, sure = bound
     known = (low == high) & (np.abs(low) < EXACT_FLOAT)
     value = np.remainder(np.where(known, low, 0.0), modulus)

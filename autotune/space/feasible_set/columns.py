@@ -1,11 +1,11 @@
-"""Whole columns of rule values at once, equal to the last bit to evaluating one configuration.
+"""Evaluating rules for whole columns of configurations, to the last bit as for one at a time.
 
-A :class:`Column` holds what an expression is worth for many configurations. Integers stay exact:
-the range of every result is bounded by the ranges of its operands before it is computed, and where
-64 bits might not hold it, or where numpy and Python might round differently (``log2``, ``**``), the
+A :class:`Column` holds the values of an expression for many configurations. Integers stay exact:
+the range of every result is bounded by the ranges of its operands before it is computed, and if
+64 bits might not hold it, or if numpy and Python might round differently (``log2``, ``**``), the
 column falls back to Python's own arithmetic, once for each distinct combination of operands.
 
-The undefined is kept beside the values. ``ABSENT``: a knob that is needed does not exist;
+Which values are undefined is kept beside them. ``ABSENT``: a knob that is needed does not exist;
 ``INVALID``: it cannot be computed (a division by zero, ``log2(0)``). As in a scalar evaluation from
 left to right, the first one met wins.
 """
@@ -29,9 +29,9 @@ Array = NDArray[Any]
 DEFINED, ABSENT, INVALID = 0, 1, 2
 
 EXACT_FLOAT = 2**53
-"""Integers up to here are floats without rounding."""
+"""Floats hold integers up to this without rounding."""
 SAFE_INT = 2**62
-"""Integers below this add and negate within 64 bits."""
+"""The sum of two integers below this, and the negative of one, fit into 64 bits."""
 
 _PYTHON: dict[str, Callable[..., Any]] = {
     str(name): function for name, function in (*BINARY.items(), *FUNCTION.items())
@@ -43,8 +43,8 @@ _PYTHON: dict[str, Callable[..., Any]] = {
 class Column:
     """Values of one expression: ``data`` is of bool, int64, float64 or object (Python values) type.
 
-    ``undefined`` is ``None`` where every value is defined, else holds DEFINED, ABSENT or INVALID for
-    each (the value of an undefined entry means nothing). Shapes broadcast.
+    ``undefined`` is ``None`` if every value is defined, else it holds DEFINED, ABSENT or INVALID for each
+    (the value of an undefined entry means nothing). Shapes broadcast.
     """
 
     data: Array
@@ -107,7 +107,7 @@ def apply(operation: str, arguments: Sequence[Column]) -> Column:
 
 
 def truth(argument: Column) -> NDArray[np.bool_]:
-    """Python's truth value of every entry (of an undefined entry: no meaning)."""
+    """Python's truth value of every entry (that of an undefined entry means nothing)."""
     if argument.data.dtype == bool:
         return argument.data
     if argument.data.dtype == object:
@@ -145,7 +145,7 @@ def _with(result: Column, undefined: NDArray[np.int8] | None) -> Column:
 
 
 def _boolean(conjunction: bool, arguments: Sequence[Column]) -> Column:
-    """``and`` and ``or``: what comes after the deciding operand is never looked at."""
+    """``and`` and ``or``: operands after the one that decides are never looked at."""
     if all(argument.undefined is None for argument in arguments):
         data = truth(arguments[0])
         for argument in arguments[1:]:

@@ -1,4 +1,4 @@
-"""Which configurations there are: those that knobs, constraints and recorded rows allow."""
+"""Which configurations a space has: those that its knobs, constraints and recorded rows allow."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ class Configurations:
 
     @property
     def hanging(self) -> tuple[str, ...]:
-        """The names of the other knobs whose existence hangs on a continuous one."""
+        """The names of the other knobs whose existence depends on a continuous one."""
         return tuple(knob.name for knob in self._riding if knob.cardinality is not None)
 
     @cached_property
     def _riding(self) -> tuple[Knob, ...]:
-        """The knobs left out of the feasible set: continuous ones, and those whose existence hangs on one."""
+        """The knobs that the feasible set leaves out: continuous ones, and those that exist by one."""
         names: set[str] = set()
         for knob in self.knobs:
             if knob.cardinality is None or (knob.when is not None and knob.when.knobs & names):
@@ -144,14 +144,17 @@ class Configurations:
         return Configuration(chosen)
 
     def feasible_default(self) -> Configuration | None:
-        """What a user has today; ``None`` where constraints forbid it."""
+        """The configuration that a user has today; ``None`` if constraints forbid it."""
         try:
             return self.default()
         except InputError:
             return None
 
     def default(self) -> Configuration:
-        """What a user has today. :class:`InputError` names the constraints that it violates, if any."""
+        """The configuration that a user has today.
+
+        Raises :class:`InputError`, with each constraint that it violates, if there are any.
+        """
         if problems := self.refusals(self._default, "the default configuration"):
             raise InputError(problems)
         return self._default
@@ -187,7 +190,7 @@ class Configurations:
         return len(configuration) == len(values) and self.allows(configuration)
 
     def allows(self, values: Mapping[str, Value]) -> bool:
-        """Whether values that make a configuration satisfy the constraints and, if recorded, exist."""
+        """Whether a configuration satisfies the constraints and, in a recorded space, is among its rows."""
         return all(rule.holds(values) for rule in self.constraints) and self._exists(values)
 
     def _exists(self, values: Mapping[str, Value]) -> bool:
@@ -233,7 +236,7 @@ class Configurations:
             except ValueError:
                 raise InputError(_impossible(knob, row[knob.name])) from None
         if len(chosen) != len(row) or self.active(chosen) != tuple(chosen):
-            whole = self.configuration(row)  # says what is too much
+            whole = self.configuration(row)  # raises if a value has no place in it
             missing = [name for name in whole if name not in row]
             raise InputError(f"there is no value for {', '.join(missing)}")
         return Configuration(chosen)

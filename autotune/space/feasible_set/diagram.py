@@ -1,4 +1,4 @@
-"""Counted decision diagrams: a set of assignments that can be counted, sampled and indexed unlisted.
+"""Counted decision diagrams: sets of assignments that are counted, sampled and indexed without being listed.
 
 A multi-valued decision diagram (MDD; Srinivasan, Kam, Malik and Brayton, ICCAD 1990) has a layer of
 states for each variable and an edge for each value that is allowed in a state. Every path from the
@@ -8,7 +8,7 @@ the set is a look-up, and the n-th assignment a walk from the first state to the
 A diagram that would be too wide is *relaxed* (Andersen, Hadzic, Hooker and Tiedemann, CP 2007:
 'A constraint store based on multivalued decision diagrams'): states are merged although they
 differ, so that it holds a superset. Edges that are certain to satisfy the rules they close are
-marked, and the paths of certain edges alone count what is in the set for sure.
+marked, and the number of paths along certain edges alone is a lower bound of the size of the set.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from autotune.space.feasible_set.columns import SAFE_INT, Array
 
 Rows = NDArray[np.int64]
-"""One row an assignment: the class of each variable."""
+"""One row per assignment: the class of each variable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Diagram:
     _scales: tuple[Array | None, ...] = field(init=False)
     """The weights of each variable, or ``None`` where all are 1."""
     certain: int = field(init=False)
-    """How many assignments pass by certain edges only: at least so many are in the set."""
+    """How many assignments are paths along certain edges only: at least so many are in the set."""
 
     def __post_init__(self) -> None:
         most = math.prod(sum(weight) for weight in self.weights)
@@ -75,13 +75,13 @@ class Diagram:
 
     @property
     def size(self) -> int:
-        """How many assignments the diagram holds; of a relaxed one an upper bound of the set."""
+        """How many assignments the diagram holds; if it is relaxed, the set has at most so many."""
         return int(self.counts[0][0]) if len(self.counts[0]) else 0
 
     def assignments(self, indices: Array) -> tuple[Rows, Array]:
-        """The assignments at these indices, and for each variable which of its class's members.
+        """The assignments at these indices; and, for each variable, which member of its class it is.
 
-        Both have shape (indices, variables). The second is zero but where a class has a weight.
+        Both have shape (indices, variables). The second is zero except in classes that have a weight.
         """
         wide = self.counts[0].dtype
         rest = indices.astype(wide)
@@ -147,10 +147,10 @@ class Diagram:
 
     @cached_property
     def _before(self) -> tuple[Array, ...]:
-        """For each layer, how many assignments go by the edges before each one, over all its states.
+        """For each layer, how many assignments go along the edges before each edge, over all its states.
 
-        Shape (edges + 1,). It grows along the edges, so that the edge of an index is found by bisection: a
-        state may have a million of them.
+        Shape (edges + 1,). It grows along the edges, so that the edge of an index can be found by bisection:
+        a state may have a million of them.
         """
         made = []
         for layer, below in zip(self.layers, self.counts[1:], strict=True):
@@ -161,7 +161,7 @@ class Diagram:
 
     @cached_property
     def _names(self) -> tuple[NDArray[np.int64], ...]:
-        """For each layer, state and value of each edge in one number, by which it is found by bisection."""
+        """For each layer, the state and the value of each edge as one number, to find it by bisection."""
         return tuple(
             np.repeat(np.arange(len(layer.first) - 1), np.diff(layer.first)) * span
             + layer.value.astype(np.int64)
@@ -198,7 +198,7 @@ def _trimmed(
     kept: list[Layer] = []
     counts = [below]
     number = np.array([0, -1], dtype=np.int32)
-    """What each state of the layer below is called now; -1: it leads nowhere, as does state -1."""
+    """The new number of each state of the layer below; -1: it leads nowhere, as does state -1."""
     for layer in reversed(layers):
         alive = number[layer.child]
         edge = np.flatnonzero(alive >= 0)

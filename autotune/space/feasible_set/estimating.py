@@ -1,9 +1,9 @@
-"""About how many states a diagram has once some of its variables are assigned.
+"""Estimates of how many states a diagram has once some of its variables are assigned.
 
-The estimate uses only how many values a remembered term can take (its bounds, the variables in it), not
-the values themselves. It is asked for very often, with one variable more each time. So what the terms
-remember is kept, and only what that variable touches is looked at again: of a sum of 200 operands the
-bounds of those so far, and one more.
+An estimate uses only how many values a remembered term can take (by its bounds, and by the variables in it),
+not the values themselves. Estimates are asked for very often, with one variable more each time. So what the
+terms remember is kept, and only what the new variable touches is looked at again: of a sum of 200 operands
+the bounds of those so far, and of one more.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from autotune.space.feasible_set import bounds
 from autotune.space.feasible_set.terms import Term
 
 _CLOSED = 0.7
-"""Guess: a rule that is closed halves the assignments that are left (as a logarithm)."""
+"""A guess: each rule that is closed halves the number of assignments left (0.7 is about log 2)."""
 _PRODUCTS = 0.8
-"""Guess: products of n values in all take n**0.8 distinct values."""
+"""A guess: a product with n combinations of operands takes n**0.8 distinct values."""
 _EACH = 0.05
-"""What each term that is remembered costs by itself: of equal orders, the one with fewer columns."""
+"""What each remembered term costs by itself, so that of otherwise equal orders one with fewer is taken."""
 
 LogCounts: TypeAlias = dict[Hashable, float]
-"""What has to be remembered: of each term the name, which equal terms share, and the logarithm of how
-many values it takes."""
+"""What has to be remembered: for the name of each term (which equal terms share) the logarithm of how many
+values it takes."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Those operands of a folding term that are closed, folded. ``numbers``: which, as bits, each once."""
+    """The closed operands of a folding term, folded. ``numbers`` has a bit for each of them."""
 
     name: Hashable
     numbers: int
@@ -45,7 +45,8 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Begun:
-    """A term with some variables assigned. Of a folding one, ``operands`` are begun and ``part`` closed."""
+    """A term with some variables assigned. If it folds: its ``operands`` that are begun, and the ``part`` of
+    those that are closed."""
 
     remembered: LogCounts
     part: _Part | None = None
@@ -56,14 +57,14 @@ _NOTHING = _Begun({})
 
 
 class Estimates:
-    """Logarithms of how many states there are, as one variable after another is assigned."""
+    """The logarithm of how many states there are, as one variable after another is assigned."""
 
     def __init__(self, sizes: Sequence[int], rules: Sequence[Term]) -> None:
         self._logs = [math.log(size) for size in sizes]
         self._rules = [[rule for rule in rules if rule.mask >> v & 1] for v in range(len(sizes))]
         self._constant = sum(not rule.mask for rule in rules)
         self._rule_with: dict[tuple[Term, int], LogCounts] = {}
-        """What a rule remembers with some of its variables assigned: one comes there in many orders."""
+        """What a rule remembers, by which of its variables are assigned: many orders come to the same."""
         self._wholes: dict[Term, _Part] = {}
         self._parts: dict[Hashable, _Part] = {}
         self._spans: dict[Hashable, bounds.Span] = {}
@@ -71,18 +72,22 @@ class Estimates:
         self.restart()
 
     def restart(self) -> None:
-        """From here on no variable is assigned. What was worked out of terms stays."""
+        """Begin again with no variable assigned. What was computed about terms is kept."""
         self._assigned = 0
         self._everything = 0.0
         """The logarithm of how many assignments there are so far, rules aside."""
         self._closed = self._constant
         self._begun: dict[Term, _Begun] = {}
-        """The terms in the rules that were begun."""
+        """All terms of which some variables are assigned."""
         self._open: dict[Term, _Begun] = {}
-        """The rules that were begun and are not closed."""
+        """The rules of which some variables are assigned, but not all."""
 
     def after(self, variable: int) -> float:
-        """With ``variable`` assigned too: the smaller of all assignments and all values remembered."""
+        """The estimate with ``variable`` assigned as well.
+
+        It is the smaller one of how many assignments there are, and how many combinations of values are
+        remembered.
+        """
         bit, found = 1 << variable, dict[Term, _Begun]()
         after, closed = self._assigned | bit, self._closed
         remembered: LogCounts = {}
@@ -99,11 +104,11 @@ class Estimates:
             remembered |= self._rule_with[key]
         everything = self._everything + self._logs[variable] - _CLOSED * closed
         kept = math.fsum(remembered.values())
-        # Rounded, for the order in which logarithms were added up must not tell equal variables apart.
+        # Rounded, since the order in which logarithms are added up must not make a difference.
         return round(min(everything, kept) + _EACH * len(remembered), 9)
 
     def assign(self, variable: int) -> None:
-        """From here on ``variable`` is assigned."""
+        """Assign ``variable``."""
         bit, found = 1 << variable, dict[Term, _Begun]()
         for rule in self._rules[variable]:
             if rule.mask & ~(self._assigned | bit):
@@ -118,7 +123,7 @@ class Estimates:
     # --- terms ----------------------------------------------------------------------------------
 
     def _with(self, term: Term, bit: int, found: dict[Term, _Begun]) -> _Begun:
-        """What a term that mentions the variable ``bit`` remembers with it; kept in ``found``."""
+        """What a term with the variable ``bit`` remembers once that is assigned; kept in ``found``."""
         begun = found.get(term)
         if begun is None:
             if not term.mask & ~(self._assigned | bit):
@@ -179,7 +184,7 @@ class Estimates:
         return self._wholes[term]
 
     def _joined(self, term: Term, part: _Part | None, operand: Term) -> _Part:
-        """``part`` of a folding term, and one more of its operands."""
+        """``part`` of a folding term, with one more of its operands."""
         other = self._whole(operand)
         if part is None:
             return other
@@ -197,7 +202,7 @@ class Estimates:
         return _Part((term.operation, term.data, numbers), numbers, mask, combinations, span, values)
 
     def _combined(self, operation: str, data: Any, one: bounds.Span, other: bounds.Span) -> bounds.Span:
-        """Their span, worked out once: of 200 operands to choose from most have the same."""
+        """The span of both, computed once: of 200 operands to choose from, most have the same span."""
         key = operation, data, float(one.low), float(one.high), float(other.low), float(other.high)
         if key not in self._spans:
             self._spans[key] = bounds.combine(operation, (one, other), data)

@@ -29,8 +29,8 @@ from autotune.space.knobs.knob import Knob
 from autotune.space.language.rule import Rule
 
 WITHIN = 4.0
-"""How many times as wide as it is to be a relaxed diagram with more digits may be. Of twenty knobs of a
-thousand values that tie each other in a chain, one would grow from layer to layer for an hour."""
+"""A relaxed diagram with more digits is given up if it is so many times as wide as it should be. With twenty
+knobs of a thousand values, tied to each other in a chain, one would grow from layer to layer for an hour."""
 
 CellName = tuple[str, int]
 """A knob's name and the position of the cell in it."""
@@ -39,7 +39,7 @@ CellName = tuple[str, int]
 def factorise(knobs: Sequence[Knob], rules: Sequence[Rule], limit: int) -> list[Factor]:
     """The factors of the set that these discrete knobs, their conditions and these rules describe.
 
-    ``rules`` and conditions speak of these knobs only.
+    ``rules`` and conditions mention these knobs only.
     """
     single = [k for k in knobs if k.when is None and [len(c.values) for c in k.cells] == [1]]
     cells = _Cells.of(knobs, rules, fixed={knob.name: knob.cells[0].values[0] for knob in single})
@@ -60,11 +60,11 @@ class _Cells:
 
     knobs: Mapping[str, Knob]
     fixed: Mapping[str, Value]
-    """The cell's value of each knob that has only one, hence no variable."""
+    """The value of the cell of each knob that has only one value, and so needs no variable."""
     read_by: Mapping[Rule, set[CellName]]
-    """The cells without a fixed value that each rule and condition mentions."""
+    """Which cells, save those with a fixed value, each rule and condition mentions."""
     read: set[CellName]
-    """Those that any of them mentions."""
+    """The cells that any of them mentions."""
     numbers: Mapping[CellName, int]
 
     @classmethod
@@ -87,7 +87,8 @@ def _names(knobs: Iterable[Knob]) -> list[CellName]:
 
 
 def _ties(cells: _Cells, rules: Sequence[Rule]) -> Iterator[set[CellName]]:
-    """The cells that belong together: by a rule, a condition, 'all different', or as none of them is read."""
+    """Sets of cells that belong together: by a rule or condition, as they must all differ, or since no rule
+    reads any of them."""
     yield from (cells.read_by[rule] for rule in rules)
     for knob in cells.knobs.values():
         own = set(_names([knob]))
@@ -99,7 +100,7 @@ def _ties(cells: _Cells, rules: Sequence[Rule]) -> Iterator[set[CellName]]:
 
 
 def _groups(names: Sequence[CellName], ties: Iterable[set[CellName]]) -> list[set[CellName]]:
-    """All cells in groups, as small as they can be with each tie inside one of them."""
+    """All cells in the smallest groups such that each tie lies within one group."""
     group_of = {cell: {cell} for cell in names}
     for tie in ties:
         merged = set().union(*(group_of[cell] for cell in tie))
@@ -112,7 +113,7 @@ def _groups(names: Sequence[CellName], ties: Iterable[set[CellName]]) -> list[se
 
 
 def _tightest(cells: _Cells, group: set[CellName], rules: Sequence[Rule], limit: int) -> Factor:
-    """The factor of a group, with digits for long cells where it cannot be counted without."""
+    """The factor of a group, with long cells split into digits if it cannot be counted without that."""
     factor = _factor(cells, group, rules, DIGITS_FROM, limit)
     lengths = [len(cells.knobs[name].cells[place].values) for name, place in group & cells.read]
     if factor.size is not None or not any(DIGITS_MAY_FROM < length <= DIGITS_FROM for length in lengths):
@@ -134,7 +135,7 @@ def _factor(
 ) -> Factor:
     """The factor of a group: its cells become parts, what ties these becomes terms, and these a diagram.
 
-    ``most``: values of a cell beyond which it is split into digits.
+    ``most``: a cell with more values is split into digits.
     """
     of_knob = _divided(cells, group, most)
     parts = [part for own in of_knob.values() for part in own]
@@ -153,7 +154,7 @@ def _factor(
 
 
 def _divided(cells: _Cells, group: set[CellName], most: int) -> dict[str, list[Part]]:
-    """The parts of each knob in a group: one for each cell that is read, and one for all others of the knob.
+    """The parts of each knob in a group: one for each cell that is read, and one for all its other cells.
 
     Their variables are numbered in this order.
     """
@@ -174,7 +175,7 @@ def _divided(cells: _Cells, group: set[CellName], most: int) -> dict[str, list[P
 
 
 def _part_of(cells: _Cells, knob: Knob, cell: CellName, variable: int, most: int) -> CellPart | DigitsPart:
-    """That of a cell which is read, with variables from ``variable`` on."""
+    """The part of a cell that is read, with variables from ``variable`` on."""
     number, values, optional = cells.numbers[cell], knob.cells[cell[1]].values, knob.when is not None
     if knob.distinct:
         return PositionPart((number,), (variable,), optional, values)
@@ -184,7 +185,7 @@ def _part_of(cells: _Cells, knob: Knob, cell: CellName, variable: int, most: int
 def _part_of_rest(
     cells: _Cells, knob: Knob, read: Sequence[CellName], rest: Sequence[CellName], variable: int
 ) -> Part:
-    """That of the cells of a knob that nothing reads, with the one ``variable``."""
+    """The part of those cells of a knob that nothing reads, with the single ``variable``."""
     numbers, optional = tuple(cells.numbers[cell] for cell in rest), knob.when is not None
     values = [knob.cells[place].values for _, place in rest]
     if len(rest) == 1 and not optional and not knob.distinct:
@@ -197,7 +198,7 @@ def _part_of_rest(
 
 
 class _Statements:
-    """What ties the parts of a group, stated in terms."""
+    """What ties the parts of a group, stated as terms."""
 
     def __init__(self, cells: _Cells, parts: Mapping[str, Sequence[Part]]) -> None:
         self.terms = Terms()
@@ -210,7 +211,7 @@ class _Statements:
         return [term for rule in rules for term in self._lowering.rule(rule)]
 
     def of_knob(self, knob: Knob) -> list[Term]:
-        """That its digits name a value, that its items differ, and that it exists when it should."""
+        """Terms that say: its digits name a value, its items all differ, and it exists if it should."""
         terms, parts, found = self.terms, self._parts[knob.name], []
         for part in parts:
             if isinstance(part, DigitsPart):
@@ -227,7 +228,7 @@ class _Statements:
         return found + [terms.make("==", (active, here)) for here in present]
 
     def variables(self, count: int) -> tuple[Term | None, ...]:
-        """The term of each variable that is spoken of."""
+        """The term of each variable; ``None`` for those that no term mentions."""
         columns = self.terms.columns
         return tuple(self.terms.variable(v, columns[v]) if v in columns else None for v in range(count))
 

@@ -1,4 +1,4 @@
-"""Independent factors of the feasible set: groups of cells that no rule ties to another group."""
+"""Independent factors of the feasible set: groups of cells that no rule ties to other groups."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,23 +22,25 @@ from autotune.space.feasible_set.parts import CellPart, Part
 from autotune.space.feasible_set.terms import Term
 
 _BATCH = 1 << 14
+"""Draws from a relaxed set at a time."""
 _MOST_DRAWS = 4_000_000
-"""Draws from a relaxed set after which those that were found are repeated; with none, sampling gives up."""
+"""After so many draws what was found is repeated; where nothing was found, sampling gives up."""
 _MOST_VALUES = 40_000_000
-"""Values of variables that are drawn until then at most: sixty knobs take six times as long as ten."""
-_ESTIMATE_DRAWS = 20_000
-_ESTIMATE_LEAST = 2_000
+"""The same limit in values of variables: a draw of sixty knobs takes six times as long as one of ten."""
+_CONFIDENCE = 0.99
+"""How sure it is that the number of configurations lies within the bounds of its estimate."""
+_ESTIMATE_DRAWS, _ESTIMATE_LEAST = 20_000, 2_000
+"""At most and at least so many draws make an estimate ..."""
 _ESTIMATE_VALUES = 1_000_000
-"""Values of variables that are drawn for an estimate at most: numbers past 64 bits are slow."""
+"""... between the two as many as set this many variables, since numbers past 64 bits are slow."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate of a number of configurations: ``value`` is unbiased but for rounding and where fewer would
-    be said than are proved to be there, and the truth lies between ``low`` and ``high`` with probability
-    ``confidence`` (1: it is exact, or proved).
+    """About how many configurations there are, in whole numbers, which may be larger than any float.
 
-    Whole numbers, which may be larger than any float.
+    ``value`` is unbiased, save for rounding and that it is never less than what is proved to be there. The
+    truth lies between ``low`` and ``high`` with probability ``confidence`` (1: it is exact, or proved).
     """
 
     value: int
@@ -54,7 +57,7 @@ class Factor(ABC):
     @property
     @abstractmethod
     def bounds(self) -> tuple[int, int]:
-        """At least and at most how many assignments there are; equal where they were counted."""
+        """How many assignments there are at least and at most; equal if they were counted."""
 
     @property
     def size(self) -> int | None:
@@ -64,7 +67,7 @@ class Factor(ABC):
 
     @property
     def estimate(self) -> Estimate:
-        """How many assignments there are, about."""
+        """About how many assignments there are."""
         low, high = self.bounds
         return Estimate(high, low, high, 1.0)
 
@@ -77,7 +80,10 @@ class Factor(ABC):
         """The index of each row's assignment, or -1 where it is not one."""
 
     def write_sample(self, rng: np.random.Generator, matrix: Rows) -> None:
-        """Write an assignment into every row, each drawn uniformly, and independently while that ends."""
+        """Write an assignment into every row, each drawn uniformly.
+
+        They are independent, unless drawing independent ones would take for ever.
+        """
         self.write(draw(rng, self.bounds[1], len(matrix)), matrix)
 
 
@@ -129,10 +135,10 @@ class RowsFactor(Factor):
 
 
 class RuledFactor(Factor):
-    """Cells tied by rules, as a counted decision diagram; a relaxed one where that is too wide.
+    """Cells tied by rules, as a counted decision diagram; a relaxed one if that would be too wide.
 
-    A relaxed diagram holds a superset: a uniform sample of the factor is then one of the diagram
-    from which the assignments that violate a rule are rejected.
+    A relaxed diagram holds a superset. To sample the factor uniformly, the diagram is sampled, and the
+    assignments that violate a rule are rejected.
     """
 
     def __init__(self, parts: Sequence[Part], puzzle: Puzzle, diagram: Diagram) -> None:
@@ -155,7 +161,7 @@ class RuledFactor(Factor):
         good = int(self._satisfied(self.diagram.assignments(indices)[0]).sum())
         below, above = map(Fraction, wilson(good, len(indices)))
         least, most = max(low, math.floor(high * below)), max(low, min(high, math.ceil(high * above)))
-        return Estimate(max(low, round(Fraction(high * good, len(indices)))), least, most, 0.99)
+        return Estimate(max(low, round(Fraction(high * good, len(indices)))), least, most, _CONFIDENCE)
 
     def write(self, indices: Array, matrix: Rows) -> None:
         if self.diagram.size <= len(indices) and self.diagram.listable:
@@ -166,7 +172,10 @@ class RuledFactor(Factor):
         self._decode(rows, members, matrix)
 
     def candidates(self, indices: Array, matrix: Rows) -> NDArray[np.bool_]:
-        """As :meth:`write` for a relaxed diagram, of which only some satisfy the rules: which do."""
+        """As :meth:`write`, for a relaxed diagram: only assignments that satisfy the rules are written.
+
+        Returns which ones do.
+        """
         rows, members = self.diagram.assignments(indices)
         good = self._satisfied(rows)
         written = matrix[good]
@@ -195,14 +204,14 @@ class RuledFactor(Factor):
             done, tried = done + len(good), tried + batch
 
     def _repeat(self, rng: np.random.Generator, matrix: Rows, done: int, tried: int) -> None:
-        """Fill ``matrix`` from its first ``done`` rows: drawn they might take hours.
+        """Fill ``matrix`` by repeating its first ``done`` rows, since to draw the others might take hours.
 
-        Each row is uniform still.
+        Each row by itself is still uniform.
         """
         if not done:
             raise InputError(
-                f"the constraints are too tight to sample: of {tried:,} configurations that a part of "
-                "them allows none satisfies all. Narrow the knobs, or loosen a constraint."
+                f"the constraints are too tight to sample: of {tried:,} configurations drawn that satisfy "
+                "some of them, none satisfies all. Narrow the knobs, or loosen a constraint."
             )
         again = rng.integers(done, size=len(matrix) - done)
         cells = list(self.cells)
@@ -254,10 +263,14 @@ def draw(rng: np.random.Generator, below: int, count: int) -> Array:
     return np.fromiter(drawn, dtype=object, count=count)
 
 
-def wilson(good: int, tried: int, z: float = 2.5758) -> tuple[float, float]:
-    """Wilson's score interval of a probability (JASA 22, 1927), by default at 99 %."""
-    share = good / tried
+def wilson(good: int, tried: int) -> tuple[float, float]:
+    """Wilson's score interval of a probability (JASA 22, 1927), at :data:`_CONFIDENCE`.
+
+    It is exactly 0 below where none was good, and 1 above where all were: a number of configurations beyond
+    any float would make something of what rounding leaves.
+    """
+    share, z = good / tried, NormalDist().inv_cdf((1 + _CONFIDENCE) / 2)
     centre = share + z * z / (2 * tried)
     spread = z * math.sqrt(share * (1 - share) / tried + z * z / (4 * tried * tried))
     scale = 1 + z * z / tried
-    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
+    return (centre - spread) / scale if good else 0.0, (centre + spread) / scale if good < tried else 1.0

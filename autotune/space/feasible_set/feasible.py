@@ -1,9 +1,9 @@
 """The feasible set: every configuration that the knobs, their conditions and the constraints allow.
 
 The set is a product of independent factors (:mod:`autotune.space.feasible_set.factoring`), each of which is
-counted without being listed (:mod:`autotune.space.feasible_set.layering`). Its cost grows with the number of
-distinct states that the constraints tell apart, not with the Cartesian product. A factor that is too
-wide even for that is bounded and estimated, and still sampled uniformly.
+counted without being listed (:mod:`autotune.space.feasible_set.layering`). The cost of that grows with the
+number of distinct states that the constraints tell apart, not with the Cartesian product. A factor with too
+many states is bounded and estimated instead, and still sampled uniformly.
 
 Configurations are numbered: ``s[i]`` and ``s.index(values)`` are inverse to each other, and iteration
 follows the numbers. Numbers are the same in every process; they change when knobs or constraints do.
@@ -37,11 +37,11 @@ class FeasibleSet:
     """The configurations over discrete knobs that satisfy the constraints, as plain dictionaries.
 
     A knob that does not exist (its ``when`` is false) is absent from the dictionary. Constraints and
-    conditions mention no other knobs than these: what hangs on a continuous one, :class:`Space` keeps apart.
+    conditions mention no other knobs than these: :class:`Space` keeps apart what depends on a continuous one.
 
     ``rows``: the only configurations that exist; those that violate a constraint are dropped.
-    ``limit``: edges of a layer (of all: three times as many) beyond which a factor is bounded instead
-    of counted (memory, time).
+    ``limit``: a factor is bounded instead of counted if a layer of its diagram would have more edges, or all
+    of them three times as many (to save memory and time).
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class FeasibleSet:
         self.constraints = tuple(constraints)
         self._by_name = {knob.name: knob for knob in self.knobs}
         self.cells: tuple[str, ...] = tuple(cell.name for knob in self.knobs for cell in knob.cells)
-        """What the columns of :meth:`matrix` are: one a cell (a permutation has one a position)."""
+        """The names of the columns of :meth:`matrix`: one per cell (a permutation has one per position)."""
         self._columns = _columns(self.knobs)
         self._numbers: dict[str, int | None] = {}
         self.factors: tuple[Factor, ...] = (
@@ -68,7 +68,7 @@ class FeasibleSet:
 
     @cached_property
     def bounds(self) -> tuple[int, int]:
-        """At least and at most how many configurations there are; equal where they were counted."""
+        """How many configurations there are at least and at most; equal if they were counted."""
         lows, highs = (
             zip(*(factor.bounds for factor in self.factors), strict=True) if self.factors else ((), ())
         )
@@ -82,7 +82,7 @@ class FeasibleSet:
 
     @cached_property
     def estimate(self) -> Estimate:
-        """How many configurations there are, about; exact where they were counted."""
+        """About how many configurations there are; exact if they were counted."""
         parts = [factor.estimate for factor in self.factors]
         inexact = sum(part.confidence < 1 for part in parts)
         return Estimate(
@@ -163,17 +163,17 @@ class FeasibleSet:
             yield from self.configurations(matrix[good])
 
     def sample(self, rng: np.random.Generator, n: int = 1) -> list[dict[str, Value]]:
-        """``n`` configurations, each drawn uniformly and independently (so with repeats).
+        """``n`` configurations, each drawn uniformly and independently (so there may be repeats).
 
-        Where constraints are too tangled to be counted and hardly any draw satisfies them, those that some
-        million draws have found are repeated.
+        If the constraints are too complex to be counted and hardly any draw satisfies them, those that
+        several million draws have found are repeated.
         """
         return self.configurations(self.sample_matrix(rng, n))
 
     # --- many at once ------------------------------------------------------------------------------
 
     def matrix(self, indices: Sequence[int] | Array | None = None) -> NDArray[np.int64]:
-        """The configurations at ``indices`` (all of them) as indices of cell values.
+        """The configurations at ``indices`` (``None``: all) as indices of cell values.
 
         Shape (configurations, :attr:`cells`). A cell whose knob does not exist is -1.
         """
@@ -193,7 +193,7 @@ class FeasibleSet:
         return matrix
 
     def configurations(self, matrix: NDArray[np.int64]) -> list[dict[str, Value]]:
-        """What the rows of such a matrix mean."""
+        """The configurations that the rows of such a matrix stand for."""
         found: list[dict[str, Value]] = [{} for _ in range(len(matrix))]
         for knob, columns in zip(self.knobs, self._columns, strict=True):
             for values, row in zip(found, matrix[:, columns].tolist(), strict=True):
@@ -208,7 +208,7 @@ class FeasibleSet:
         return [factor.bounds[1] for factor in self.factors]
 
     def _write(self, indices: Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The candidates at these numbers, and which of them are feasible (all, where all are counted)."""
+        """The candidates at these numbers, and which of them are feasible (all, if the set was counted)."""
         matrix = np.zeros((len(indices), len(self.cells)), dtype=np.int64)
         good = np.ones(len(indices), dtype=bool)
         left = indices
@@ -230,7 +230,7 @@ class FeasibleSet:
         return all(rule.holds(values) for rule in self.constraints)
 
     def _row(self, values: Mapping[str, Value]) -> NDArray[np.int64]:
-        """The cells of a configuration as a matrix of one row. ``ValueError`` where it is none."""
+        """A configuration as a matrix of one row. Raises ``ValueError`` if it is none."""
         unknown = values.keys() - self._by_name.keys()
         if unknown:
             raise ValueError(f"there is no knob {min(unknown)!r}")

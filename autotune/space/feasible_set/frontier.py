@@ -1,9 +1,9 @@
-"""What a partly assigned configuration still has to remember of a rule.
+"""What has to be remembered of a partly assigned configuration, for a rule.
 
 Once some of the variables are assigned, a rule depends on them only through its :func:`frontier`: the largest
 subexpressions whose variables are all assigned. In ``(bx*tx + 2*t) * (by*ty + 2*t) * (2 + sh) * 4 <= 49152``,
-once ``bx`` and ``tx`` are set, only their product matters. From what is remembered, values and bounds of the
-whole are computed.
+once ``bx`` and ``tx`` are set, only their product matters. The value of the whole rule, and its bounds, are
+computed from what is remembered.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from autotune.space.feasible_set.columns import Column, constant
 from autotune.space.feasible_set.terms import Term, Terms, apply_term
 
 _MANY = 8
-"""Operands from which on it pays to fold their bounds once for all states."""
+"""From so many operands on it pays to fold their bounds once for all states."""
 
 
 def frontier(terms: Terms, term: Term, assigned: int) -> frozenset[Term]:
@@ -52,7 +52,7 @@ def evaluate(term: Term, known: Mapping[Term, Column], terms: Terms, assigned: i
 
 
 def split(term: Term, known: Container[Term], terms: Terms, assigned: int) -> Sequence[Term]:
-    """The operands of a folding term, those that were folded together before as one."""
+    """The operands of a folding term, with those that are remembered folded together as a single one."""
     before = [a for a in term.arguments if a.mask and not a.mask & ~assigned]
     if len(before) < 2 or len(before) == len(term.arguments):
         return term.arguments
@@ -90,7 +90,7 @@ def spans(
 
 
 def _ahead(term: Term, known: Container[Term], terms: Terms, assigned: int, reached: int) -> Sequence[Term]:
-    """As :func:`split`, and those operands as one that nothing is known of: their span is always the same."""
+    """As :func:`split`, with those operands of which nothing is known as one: its span is always the same."""
     groups = split(term, known, terms, assigned)
     ahead = [group for group in groups if not group.mask & reached]
     if len(ahead) < _MANY or len(ahead) == len(term.arguments):

@@ -1,4 +1,4 @@
-"""Equal rows of several columns, found and merged at once."""
+"""Finding and merging equal rows of several columns, all at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Codes = tuple[NDArray[np.int64], int]
 """A number in ``range(n)`` for each row, equal where the rows are equal; and ``n``."""
 
 _MOST = 2**62
-"""Codes that fit into an integer of 64 bits with room to spare."""
+"""So many codes fit into an integer of 64 bits with room to spare."""
 
 
 def codes(remembered: Remembered) -> Codes:
@@ -59,14 +59,15 @@ class Ranked:
     ordered: bool
 
     def coarse(self, bins: int) -> Codes:
-        """At most ``bins`` different codes; values without an order are not told apart at all then."""
+        """At most ``bins`` different codes. If there are more values, near ones share a code; all do if they
+        have no order."""
         if self.count <= bins:
             return self.rank, self.count
         return (self.rank * bins // self.count, bins) if self.ordered else (np.zeros_like(self.rank), 1)
 
 
 def ranked(remembered: Remembered) -> Ranked:
-    """The ranks of one column (of one column of bounds: by the middle)."""
+    """The ranks of one column (bounds are ranked by their middle)."""
     if isinstance(remembered, Span):
         middle = np.clip(remembered.low, -1e300, 1e300) + np.clip(remembered.high, -1e300, 1e300)
         distinct, rank = np.unique(middle, return_inverse=True)

@@ -1,17 +1,17 @@
 """Builds a counted decision diagram from rules, all states of a layer at once.
 
-After the first k variables, a *state* is not what they were set to but what the open rules have to
-remember of it (:func:`autotune.space.feasible_set.frontier.frontier`), so that assignments which the rest
-cannot tell apart are one state. The cost is the number of distinct states, not of assignments. For each
-variable:
+After the first k variables are assigned, a *state* is not their values but what the open rules have to
+remember of them (:func:`autotune.space.feasible_set.frontier.frontier`), so that assignments which the other
+variables cannot tell apart are one state. The cost is the number of distinct states, not of assignments. For
+each variable:
 
 1. the states are crossed with its values, and the rules that it closes are tested;
-2. of the survivors only what the open rules remember is computed, and equal rows are merged;
+2. for what is left, only what the open rules remember is computed, and equal rows are merged;
 3. bounds over the open variables end states that can no longer satisfy a rule, and *settle* rules
-   that nothing can violate any more: what only they remembered is forgotten, and states merge again.
+   that nothing can violate any more: what only these remembered is forgotten, and states are merged again.
 
-Where a layer, or all of them together, would have too many edges, its states are first merged into fewer that
-remember bounds only: the diagram becomes a relaxed one, with certain and uncertain edges.
+If a layer, or all of them together, would have too many edges, its states are first merged into fewer ones
+that only remember bounds: the diagram becomes a relaxed one, with certain and uncertain edges.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ from autotune.space.feasible_set.remembered import (
 from autotune.space.feasible_set.terms import Term, Terms
 
 LIMIT = 1_000_000
-"""Edges of a layer beyond which a diagram is relaxed: some tens of megabytes, half a second."""
+"""With more edges in a layer a diagram is relaxed. So many take tens of megabytes and half a second."""
 RELAXED = 0.15
-"""The part of the limit that the layers of a relaxed diagram keep to: wider ones bound little better."""
+"""The layers of a relaxed diagram have at most this part of the limit: wider ones hardly bound better."""
 
 IN_ALL = 3_000_000
-"""The same of all layers together: those of 200 variables add up to minutes and gigabytes."""
+"""The limit of all layers together: those of 200 variables could add up to minutes and gigabytes."""
 
 _AT_ONCE = 1 << 17
-"""States whose bounds are computed at once: the intermediate results are many."""
+"""The bounds of so many states are computed at once, since there are many intermediate results."""
 
 
 @dataclass(frozen=True, eq=False)
 class Puzzle:
     """What a diagram is built from: variables ``0 .. n - 1``, and rules that are true or false.
 
-    ``weights[v]`` has an entry for each class of variable ``v``: how many values it stands for.
-    ``values[v]`` is its term, or ``None`` where no rule mentions it.
+    ``weights[v]`` has an entry for each class of variable ``v``: how many values that class stands for.
+    ``values[v]`` is the term of ``v``, or ``None`` if no rule mentions it.
     """
 
     terms: Terms
@@ -69,16 +69,16 @@ class Puzzle:
     values: tuple[Term | None, ...]
     rules: tuple[Term, ...]
     levels: tuple[int | None, ...]
-    """For a variable that is a digit of a longer number its place (0: the most significant)."""
+    """For a variable that is a digit of a longer number, its place (0: the most significant)."""
 
     @property
     def sizes(self) -> list[int]:
         return [len(weight) for weight in self.weights]
 
     def alone(self, variable: int, rules: Iterable[Term]) -> Mapping[Term, Column]:
-        """What of these rules follows from ``variable`` alone, for each of its classes.
+        """The parts of these rules that depend on ``variable`` alone, for each of its classes.
 
-        Computed once for each of them, and not for each state or row that has it.
+        So they are computed once for each class, and not for each state or row that has it.
         """
         assigned = self.values[variable]
         if assigned is None:
@@ -90,14 +90,14 @@ class Puzzle:
 
 
 class TooWide(Exception):  # noqa: N818 - an answer
-    """States tell too many settled rules apart to be merged into few."""
+    """States cannot be merged into few, since too many combinations of settled rules keep them apart."""
 
 
 def build(puzzle: Puzzle, limit: int = LIMIT, *, within: float = math.inf) -> Diagram:
-    """The diagram of all assignments that satisfy every rule; relaxed past ``limit`` edges a layer.
+    """The diagram of all assignments that satisfy every rule; relaxed beyond ``limit`` edges in a layer.
 
-    So it is past as many edges of all layers as is to ``limit`` what :data:`IN_ALL` is to :data:`LIMIT`.
-    Raises :class:`TooWide` where a relaxed layer would have more than ``within`` times its edges.
+    The limit of all layers together is in proportion, as :data:`IN_ALL` is to :data:`LIMIT`. Raises
+    :class:`TooWide` if a relaxed layer would have more than ``within`` times the edges it should have.
     """
     order = arrange(puzzle.sizes, puzzle.rules, puzzle.levels)
     states = _States(puzzle)
@@ -107,7 +107,7 @@ def build(puzzle: Puzzle, limit: int = LIMIT, *, within: float = math.inf) -> Di
     for variable in order:
         size = puzzle.sizes[variable]
         edges = states.count * size
-        if edges and edges > min(most, left) and states.remembered:  # no edges, no states to merge
+        if edges and edges > min(most, left) and states.remembered:  # else there is nothing to merge
             most = left = min(int(limit * RELAXED), in_all // len(order))
             merged = states.relax(max(most // size, 1))
             if states.count * size > within * max(most, size):
@@ -141,7 +141,7 @@ class _States:
     # --- one variable further -------------------------------------------------------------------
 
     def advance(self, variable: int) -> Layer:
-        """Assign ``variable``: these become the states of the next layer; the edges to them are returned."""
+        """Assign ``variable``: this object becomes the next layer's states. Returns the edges to them."""
         size = self.puzzle.sizes[variable]
         after = self.assigned | 1 << variable
         closing = [rule for rule in self.open if not rule.mask & ~after]
@@ -160,7 +160,7 @@ class _States:
     def _test(
         self, closing: Sequence[Term], variable: int, after: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
-        """Which (state, value) satisfy the rules that close now, or may; and which surely do."""
+        """Which pairs of state and value satisfy the rules that close now, or may; and which certainly do."""
         size = self.puzzle.sizes[variable]
         allowed = np.ones((self.count, size), dtype=bool)
         certain: NDArray[np.bool_] | None = None
@@ -180,7 +180,7 @@ class _States:
         return allowed, certain
 
     def _compute(self, term: Term, known: _Lazy[Remembered], after: int) -> Remembered:
-        """``term`` exactly where everything it needs is known exactly, else its bounds."""
+        """The values of ``term`` if all that it needs is known exactly, else its bounds."""
         needed = frontier(self.terms, term, self.assigned)
         if any(isinstance(self.remembered[one], Span) for one in needed):
             return spans(term, _Lazy(known, bounded), self.terms, self.assigned, after, {})
@@ -221,7 +221,7 @@ class _States:
     def _settle(self, child: NDArray[np.int64]) -> NDArray[np.int64]:
         """End states that are lost, forget what no rule needs any more, and merge again.
 
-        ``child`` leads each edge to its state; returned as it leads to the new ones (-1: lost).
+        ``child`` is the state that each edge leads to; returned is the new one (-1: lost).
         """
         lost, news = self._judge()
         if not lost.any() and not news:
@@ -234,7 +234,7 @@ class _States:
         return np.asarray(number[child])
 
     def _judge(self) -> tuple[NDArray[np.bool_], bool]:
-        """Which states can no longer satisfy some rule, and whether any rule was newly settled in one."""
+        """Which states can no longer satisfy some rule; and whether any rule became settled in a state."""
         begun = [rule for rule in self.open if rule.mask & self.assigned]
         lost = np.zeros(self.count, dtype=bool)
         settled = {rule: np.zeros(self.count, dtype=bool) for rule in begun}
@@ -253,7 +253,7 @@ class _States:
         return lost, bool(news)
 
     def _forget(self) -> None:
-        """Give what only settled rules remember the same value in all states."""
+        """Where only settled rules remember something, give it the same value in all such states."""
         self.open = [rule for rule in self.open if rule not in self.settled or not self.settled[rule].all()]
         self.settled = {rule: flag for rule, flag in self.settled.items() if rule in self.open}
         unneeded = {term: np.ones(self.count, dtype=bool) for term in self._needed(self.assigned)}

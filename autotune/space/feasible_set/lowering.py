@@ -38,14 +38,14 @@ class Lowering:
     terms: Terms
 
     def rule(self, rule: Rule) -> list[Term]:
-        """Terms that are true or false, all true where the rule holds."""
+        """Terms that are true or false, and all true where the rule holds."""
         term = self._node(rule.tree)
         outcome = "holds" if rule.vacuous else "active"
         if term.operation != "and":
             return [self.terms.make(outcome, (term,))]
         if term.total:
             return list(term.arguments)
-        # What comes before the first operand that can be undefined is needed in any case.
+        # Operands before the first one that can be undefined have to hold in any case: rules of their own.
         safe = next(place for place, operand in enumerate(term.arguments) if not operand.total)
         rest = term.arguments[safe:]
         last = rest[0] if len(rest) == 1 else self.terms.make("and", rest)

@@ -1,4 +1,4 @@
-"""Rules that no values satisfy, as the bounds of their knobs prove."""
+"""Rules that no values can satisfy, as the bounds of their knobs prove."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from autotune.space.language.rule import Rule
 
 
 def never_holds(rule: Rule, knobs: Mapping[str, Knob]) -> bool:
-    """Whether interval arithmetic shows that ``rule`` is false whatever its ``knobs`` are set to.
+    """Whether interval arithmetic proves that ``rule`` is false whatever its ``knobs`` are set to.
 
-    ``False`` where it does not: each knob is bounded by itself, so ``x < x`` is not seen through.
+    It cannot always: each occurrence of a knob is bounded by itself, so that ``x < x`` is not detected.
     """
     terms = Terms()
     numbers: dict[tuple[str, int], int] = {}

@@ -1,8 +1,8 @@
 """In which order the variables of a factor are assigned, so that little has to be remembered.
 
-Greedy: from several first variables, always add the variable after which the estimated number of
-distinct states is smallest (:mod:`autotune.space.feasible_set.estimating`); the order with the fewest
-estimated edges wins.
+The search is greedy: beginning with each of several variables, always add the variable after which the
+estimated number of distinct states is smallest (:mod:`autotune.space.feasible_set.estimating`); the order
+with the fewest estimated edges wins.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from autotune.space.feasible_set.estimating import Estimates
 from autotune.space.feasible_set.terms import Term
 
 MOST_STARTS = 6
+"""The most variables to begin with."""
 _LOOKS = 40_000
-"""Variables that are looked at in all: of 200 variables one order looks at half as many."""
+"""How often a variable may be looked at in all. One order of 200 variables takes half as many."""
 
 
 def arrange(sizes: Sequence[int], rules: Sequence[Term], levels: Sequence[int | None]) -> list[int]:
     """The variables ``0 .. len(sizes) - 1`` in the order in which they are to be assigned.
 
-    A variable with a level (the place of a digit, 0 the most significant) comes after all those of
-    smaller levels, so that bounds over the open digits are narrow.
+    A variable with a level (the place of a digit, 0 for the most significant) comes after all those of
+    smaller levels, so that the bounds of what is left open are narrow.
     """
     mentions = [sum(rule.mask >> variable & 1 for rule in rules) for variable in range(len(sizes))]
     starts = sorted(range(len(sizes)), key=lambda variable: (-mentions[variable], sizes[variable]))
@@ -40,7 +41,7 @@ def arrange(sizes: Sequence[int], rules: Sequence[Term], levels: Sequence[int | 
 def _greedy(
     estimates: Estimates, start: int, sizes: Sequence[int], levels: Sequence[int | None], most: float
 ) -> tuple[list[int], float]:
-    """An order from ``start`` on and its estimated edges; given up where these are ``most`` or more."""
+    """An order that begins with ``start``, and its estimated edges; given up once they are ``most``."""
     estimates.restart()
     order, left = [start], set(range(len(sizes))) - {start}
     edges, states = float(sizes[start]), estimates.after(start)

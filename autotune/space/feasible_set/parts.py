@@ -1,9 +1,9 @@
 """How the cells of a knob become variables of a decision diagram, and back.
 
-Most cells are one variable each. A cell with very many values that a rule reads is several: the
-digits of its index. Cells that no rule reads are one variable together, of one class that stands for
-all their combinations, and so is the rest of a permutation once the positions that rules read are set.
-A knob that need not exist has one class more, the last: absent.
+Most cells are one variable each. A cell that a rule reads and that has very many values is several
+variables: the digits of its index. Cells that no rule reads are one variable together, with a single class
+that stands for all their combinations; and so is the rest of a permutation, once the positions that rules
+read are set. If a knob need not exist there is one more class, the last one: absent.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ GONE = -1
 """The index of a cell whose knob does not exist."""
 
 DIGITS_FROM = 4096
-"""A cell with more values than this is always split into digits where rules read it."""
+"""A cell with more values that rules read is always split into digits."""
 DIGITS_MAY_FROM = 128
-"""One with more values than this, where that bounds tighter: in sums and products, seldom in remainders."""
+"""One with more values than this is split if that gives tighter bounds: in sums and products, seldom in
+remainders."""
 _RADIX = 32
-"""Of the digits, about, at most."""
+"""About the largest radix of the digits."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +48,16 @@ class Part(ABC):
     @property
     @abstractmethod
     def weights(self) -> list[list[int]]:
-        """For each variable how many values each of its classes stands for."""
+        """For each variable, how many values each of its classes stands for."""
 
     @property
     def levels(self) -> Sequence[int | None]:
-        """For each variable its place among digits, or ``None`` where it is not one."""
+        """For each variable, its place among the digits; ``None`` if it is no digit."""
         return [None] * len(self.variables)
 
     @abstractmethod
     def decode(self, rows: Rows, members: Array, cells: Rows) -> None:
-        """Write the cell indices that the variables' classes (and the members of them) mean."""
+        """Write the cell indices that the classes of the variables, and the members of these, stand for."""
 
     @abstractmethod
     def encode(self, cells: Rows, rows: Rows, members: Array) -> None:
@@ -88,7 +89,7 @@ class CellPart(Part):
 
 @dataclass(frozen=True)
 class PositionPart(CellPart):
-    """A position of a permutation, of which rules ask for the item, and the rest whether it is taken."""
+    """A position of a permutation: rules ask which item is there, other positions whether one is taken."""
 
     def _index(self, terms: Terms) -> Term:
         numbers = Column(np.arange(len(self.values), dtype=np.int64))
@@ -98,7 +99,7 @@ class PositionPart(CellPart):
         return terms.make("lookup", (self._index(terms),), Table(column(self.values).data, False))
 
     def bit(self, terms: Terms) -> Term:
-        """The item as a set of one, a bit."""
+        """The set of the item alone, as a bit."""
         bits = column([1 << place for place in range(len(self.values))]).data
         return terms.make("lookup", (self._index(terms),), Table(bits, True))
 
@@ -135,7 +136,7 @@ class DigitsPart(Part):
             index = np.where(index == GONE, GONE, index // self.radix)
 
     def index(self, terms: Terms) -> Term:
-        """The index of the value among :attr:`values`; the digits may also say one past the last."""
+        """The index of the value among :attr:`values`. The digits can also make an index past the last."""
         digits = []
         for place, weight in enumerate(self.weights):
             numbers = Column(np.arange(len(weight) - self.optional, dtype=np.int64))
@@ -154,7 +155,7 @@ class DigitsPart(Part):
         return terms.make("lookup", (index,), Table(values, ascending))
 
     def limits(self, terms: Terms) -> list[Term]:
-        """The rule that the digits name one of the values."""
+        """The rule that the digits are the index of one of the values."""
         last = terms.literal(len(self.values) - 1)
         return [terms.make("holds", (terms.make("<=", (self.index(terms), last)),))]
 
@@ -214,8 +215,8 @@ class OrderPart(RestPart):
 
     def decode(self, rows: Rows, members: Array, cells: Rows) -> None:
         left = self._left(cells)
-        # The code says which of the items that are left then comes next: counted among all, it is further
-        # on by one for each that went before and is not after it.
+        # Each digit of the code counts among the items that are still left at its place. Counted among all,
+        # an item is one further on for each earlier one that does not come after it.
         order = digits(members[:, self.variables[0]], range(len(self.cells), 0, -1))
         for place in range(len(self.cells) - 2, -1, -1):
             order[:, place + 1 :] += order[:, place + 1 :] >= order[:, [place]]
@@ -260,8 +261,8 @@ def split(
 def digits(numbers: Array, sizes: Sequence[int]) -> NDArray[np.int64]:
     """Numbers in the digits of a mixed radix, the most significant first: shape (numbers, sizes).
 
-    Numbers larger than a machine's are first cut into such that are not, since each operation on one costs
-    as much as on a whole column of those.
+    Numbers beyond 64 bits are first cut into smaller ones, since an operation on a single one of them takes
+    as long as one on a whole column of machine integers.
     """
     found = np.empty((len(numbers), len(sizes)), dtype=np.int64)
     left, end = numbers, len(sizes)

@@ -12,7 +12,7 @@ from autotune.space.feasible_set.bounds import Span
 from autotune.space.feasible_set.columns import Array, Column
 
 Remembered: TypeAlias = Column | Span
-"""An entry a state."""
+"""With one entry per state."""
 
 
 def bounded(one: Remembered, rows: slice | None = None) -> Span:
@@ -23,7 +23,7 @@ def bounded(one: Remembered, rows: slice | None = None) -> Span:
 
 
 def upright(one: Remembered) -> Remembered:
-    """One row a state."""
+    """As a matrix of one column, with one row per state."""
     if isinstance(one, Column):
         return one.reshape(-1, 1)
     return Span(one.low[:, None], one.high[:, None], one.sure[:, None])
@@ -37,7 +37,7 @@ def take(one: Remembered, rows: Array | slice) -> Remembered:
 
 
 def flat(one: Remembered, rows: int) -> Remembered:
-    """With one entry a row, whatever it was broadcast from."""
+    """With one entry for each of ``rows`` rows, whatever it was broadcast from."""
     if isinstance(one, Column):
         return flat_column(one, rows)
     return Span(*(np.broadcast_to(part, rows) for part in (one.low, one.high, one.sure)))
@@ -50,7 +50,7 @@ def flat_column(one: Column, rows: int) -> Column:
 
 
 def filled(one: Remembered, rows: NDArray[np.bool_]) -> Remembered:
-    """The same value, that of the first of them, in all ``rows``."""
+    """``one``, with the value of the first of ``rows`` in all of them."""
     if not rows.any():
         return one
     source = np.where(rows, np.argmax(rows), np.arange(len(rows)))

@@ -14,15 +14,15 @@ from autotune.space.language.rule import Rule
 from autotune.space.space import Space
 
 MOST = 20_000
-"""Constraints times knobs beyond which nothing is counted: as often as there are constraints the whole set is
-made anew without one, which takes minutes. A tenth where the set is estimated: each time takes seconds."""
+"""With more constraints times knobs nothing is counted: for each constraint the whole set is made anew
+without it, which takes minutes in all. A tenth of this if the set is estimated: each time takes seconds."""
 DRAWS = 5_000
-"""Random configurations, of which a constraint on a continuous knob refuses a share."""
+"""How many random configurations tell which share a constraint on a continuous knob refuses."""
 
 
 @dataclass(frozen=True)
 class Removal:
-    """The effect of one constraint, in configurations; ``None`` where it removes a share and not a number."""
+    """The effect of one constraint, in configurations, or as a share where continuous knobs are concerned."""
 
     rule: Rule
     removes: Estimate | None
@@ -30,7 +30,7 @@ class Removal:
     only: Estimate | None
     """How many more would be feasible without it: those that no other constraint refuses."""
     share: float | None = None
-    """Of random draws, where it has no number; ``None`` where nothing can be drawn."""
+    """Which share of random draws it refuses, where it has no number; ``None`` if nothing can be drawn."""
 
 
 def combinations(space: Space) -> Estimate:
@@ -41,8 +41,9 @@ def combinations(space: Space) -> Estimate:
 def removed_by_each(space: Space) -> tuple[Removal, ...] | None:
     """The effect of each constraint over the discrete knobs, in the order of the space.
 
-    A constraint that mentions a continuous knob removes a share and not a number: both are ``None``. So is
-    all of it past :data:`MOST`. Shares are those of :data:`DRAWS` draws, the same at each call.
+    A constraint that mentions a continuous knob removes a share, not a number: ``removes`` and ``only`` are
+    ``None`` then. Shares are those of :data:`DRAWS` draws, the same at each call. The result is ``None`` if
+    it would take too long (:data:`MOST`).
     """
     work = len(space.constraints) * len(space.knobs)
     if work > MOST:
@@ -51,7 +52,7 @@ def removed_by_each(space: Space) -> tuple[Removal, ...] | None:
     everything, feasible = combinations(space), space.feasible.estimate
     if feasible.confidence < 1 and work > MOST // 10:
         return None
-    # A difference to what was not counted is a rough one, and not worth as much effort.
+    # If the set itself was not counted, differences from it are rough, and not worth as much effort.
     limit = LIMIT if feasible.confidence == 1 else LIMIT // 10
     shares = space.refused(np.random.default_rng(0), DRAWS) if space.feasible else {}
     removals = []
@@ -71,14 +72,14 @@ def _count(space: Space, constraints: Sequence[Rule], limit: int = LIMIT) -> Est
 
 
 def _less(whole: Estimate, part: Estimate) -> Estimate:
-    """What is in ``whole`` and not in ``part``, which lies in it."""
+    """How many are in ``whole`` but not in its subset ``part``."""
     low, high = max(whole.low - part.high, 0), max(whole.high - part.low, 0)
     confidence = max(whole.confidence + part.confidence - 1.0, 0.0)  # both hold (Bonferroni)
     return Estimate(max(whole.value - part.value, 0), low, high, confidence)
 
 
 def _within(part: Estimate, whole: Estimate) -> Estimate:
-    """What is known of ``part`` when it lies in ``whole``."""
+    """``part``, given that it is a subset of ``whole``."""
     low, high = min(part.low, whole.high), min(part.high, whole.high)
     confidence = part.confidence if high == part.high else max(part.confidence + whole.confidence - 1.0, 0.0)
     return Estimate(min(max(part.value, low), high), low, high, confidence)

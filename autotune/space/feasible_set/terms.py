@@ -1,9 +1,9 @@
-"""Rules as shared terms over variables: simplified, bounded, and each of them there once.
+"""Rules as terms over variables: simplified, bounded, and shared where they are equal.
 
 A rule's syntax tree is lowered to *terms*. Equal subexpressions become the same object, and chains
 of ``+``, ``*``, ``min``, ``max``, ``and`` and ``or`` become one term with many operands wherever
 regrouping them changes no result (integers; operands that are always defined). A sum or product under
-``% m`` is kept modulo ``m``. Each term carries bounds of its value over the whole space, and whether it can
+``% m`` is kept modulo ``m``. Each term knows the bounds of its value over the whole space, and whether it can
 be undefined.
 """
 
@@ -27,10 +27,10 @@ from autotune.space.feasible_set.columns import (
 )
 
 FOLDING = frozenset({"+", "*", "min", "max", "and", "or", "+%", "*%", "distinct"})
-"""Operations whose operands may be computed some at a time, in any order."""
+"""Operations whose operands may be folded a few at a time, in any order."""
 
 _IDEMPOTENT = frozenset({"min", "max", "and", "or"})
-"""Those of them to which an operand counts once, however often it stands there."""
+"""Those of them for which it makes no difference how often an operand occurs."""
 
 _BOOLEAN = frozenset(
     {"==", "!=", "<", "<=", ">", ">=", "in", "not", "and", "or", "holds", "active", "present"}
@@ -41,8 +41,8 @@ class Term:
     """One expression over variables, made by :class:`Terms` only: equal terms are identical.
 
     ``mask`` has a bit for each variable it mentions; ``integral``: every value is an integer (or a
-    flag); ``absent``, ``invalid``: it can be undefined in that way; ``folds``: its operands may be computed
-    some at a time; ``span``: bounds of its value.
+    flag); ``absent``, ``invalid``: it can be undefined in that way; ``folds``: its operands may be folded
+    a few at a time; ``span``: bounds of its value.
     """
 
     __slots__ = (
@@ -87,7 +87,7 @@ class Terms:
     def __init__(self) -> None:
         self._known: dict[tuple[Any, ...], Term] = {}
         self.columns: dict[int, Column] = {}
-        """The values of each variable: one entry a class, in class order."""
+        """The values of each variable: one entry per class, in the order of the classes."""
 
     def variable(self, index: int, values: Column) -> Term:
         """The value of variable ``index``; ``values`` lists one for each of its classes."""

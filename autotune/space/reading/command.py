@@ -20,6 +20,9 @@ COMMAND_KEYS = ("run", "prepare", "check", "environment", "config", "metrics")
 CONFIG_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".env")
 """Config files that are written from the configuration alone; any other needs its ``text``."""
 
+_HABITS = dict.fromkeys(("build", "compile", "make"), "did you mean 'prepare', run once before the readings?")
+"""What to do about keys that other tools have."""
+
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -47,7 +50,7 @@ def read_command(node: YamlNode, base: Path, known: Known, problems: Problems) -
     if section is None:
         run = problems.attempt(lambda: _arguments(node, "command", check))
         return CommandObjective(run, base) if run else None
-    fields = Fields(section, "command", COMMAND_KEYS, problems)
+    fields = Fields(section, "command", COMMAND_KEYS, problems, _HABITS)
 
     def arguments(part: YamlNode, title: str) -> tuple[str, ...]:
         return _arguments(part, title, check)

@@ -12,6 +12,8 @@ import os
 import random
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -50,6 +52,25 @@ def make_engine(address: Address, *, readonly: bool) -> sa.Engine:
 def writer(engine: sa.Engine) -> sa.Engine:
     """The same connections, for transactions that write."""
     return engine.execution_options(**{WRITING: True})
+
+
+@contextmanager
+def altering(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """A transaction that may make tables again, while others refer to them.
+
+    SQLite enforces no foreign keys in it, since it would take what is made again for gone. It lets that be
+    switched outside of transactions only.
+    """
+    with writer(engine).connect() as connection:
+        raw: Any = connection.connection.driver_connection if engine.dialect.name == "sqlite" else None
+        if raw:
+            raw.execute("PRAGMA foreign_keys = OFF")
+        try:
+            with connection.begin():
+                yield connection
+        finally:
+            if raw:
+                raw.execute("PRAGMA foreign_keys = ON")
 
 
 def reader(engine: sa.Engine) -> sa.Engine:

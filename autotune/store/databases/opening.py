@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from autotune.errors import InputError, Problem, StoreError
 from autotune.store.databases.address import Address, read_address
-from autotune.store.databases.connect import make_engine, use_wal, writer
+from autotune.store.databases.connect import altering, make_engine, use_wal
 from autotune.store.databases.failures import CANNOT_OPEN, NOT_A_DATABASE, READ_ONLY, explained
 from autotune.store.databases.migrate import is_current, upgrade, version_of
 
@@ -141,7 +141,7 @@ def _bring_up_to_date(engine: sa.Engine, address: Address, *, readonly: bool) ->
         _upgrade_for_reader(address)
     elif not readonly:
         if not current:
-            with writer(engine).begin() as connection:
+            with altering(engine) as connection:
                 upgrade(connection, address)
         if address.kind == "sqlite":
             use_wal(engine)

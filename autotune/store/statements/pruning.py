@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
-from autotune.store.portable import renumbered
 from autotune.store.schema import (
     artifacts,
     asks,
@@ -83,22 +82,11 @@ def delete_loose(connection: sa.Connection) -> Loose:
 
 def delete_study(connection: sa.Connection, study_id: int) -> None:
     """Delete a study with all its rows. Studies that followed it have no parent then."""
-    _delete_source(connection, study_id)
     connection.execute(sa.update(studies).where(studies.c.parent_id == study_id).values(parent_id=None))
     _delete_trials(connection, trials.c.study_id == study_id)
     for table in (asks, verdicts, sessions, segments, space_revisions):
         connection.execute(sa.delete(table).where(table.c.study_id == study_id))
     connection.execute(sa.delete(studies).where(studies.c.id == study_id))
-
-
-def _delete_source(connection: sa.Connection, study_id: int) -> None:
-    """Remove its id from the sources of sessions: SQLite may give that id to the next study."""
-    mentioned = sa.type_coerce(sessions.c.settings, sa.Text).contains('"sources":')
-    learned = sa.select(sessions.c.id, sessions.c.settings).where(mentioned)
-    for session, settings in connection.execute(learned).all():
-        left = renumbered(settings, lambda source: None if source == study_id else source)
-        if left != settings:
-            connection.execute(sa.update(sessions).where(sessions.c.id == session).values(settings=left))
 
 
 def delete_sessions(connection: sa.Connection, session_ids: Sequence[int]) -> None:

@@ -9,10 +9,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from meeting_ports import publish, published, withdraw
+
 from autotune.measure.groups.group import ProcessGroup
 from autotune.measure.groups.rank import Rank
 
-_PORT = 29400
+TRYING = "trying"
 _BLOCK = 1 << 18
 
 
@@ -46,16 +48,14 @@ def _try(rank: Rank, seconds: float, streams: int) -> tuple[float, float]:
 
 
 def _connect(rank: Rank, count: int) -> list[socket.socket]:
-    listening = rank.meeting / "trying"
     if rank.rank == 0:
-        with socket.create_server((rank.address, _PORT)) as server:
-            listening.touch()
+        with socket.create_server((rank.address, 0)) as server:
+            publish(rank, TRYING, server.getsockname()[1])
             found = [server.accept()[0] for _ in range(count)]
-            listening.unlink()
+            withdraw(rank, TRYING)
     else:
-        while not listening.exists():
-            time.sleep(0.001)
-        found = [socket.create_connection((rank.addresses[0], _PORT)) for _ in range(count)]
+        address = (rank.addresses[0], published(rank, TRYING, 0))
+        found = [socket.create_connection(address) for _ in range(count)]
     for connection in found:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return found

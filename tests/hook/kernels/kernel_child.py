@@ -64,6 +64,19 @@ def error_of(folder: Path, **more: Any) -> str:
     return ""
 
 
+def errors_of_calls(folder: Path, *placed: Any, **named: Any) -> list[str]:
+    """What a launch, a choice and tuning say is wrong with a call that is given more."""
+    tuned = _add(folder)
+    n = 20
+    found = []
+    for call in (tuned[_grid(n)], tuned.choice, lambda *a, **k: tuned.tune(*a, grid=_grid(n), **k)):
+        try:
+            call(*_tensors(n), n, *placed, **named)
+        except InputError as error:
+            found.append(str(error))
+    return found
+
+
 def tune(folder: Path, n: int) -> dict[str, Any]:
     """Tune a case; the caller's tensors stay as they are."""
     import torch

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autotune.errors import InputError
 from autotune.interop.space_files.exact_rules import boxes, combinations, exact_rules
 from autotune.space.knobs import Choice
 from autotune.space.space import Space
@@ -40,6 +42,16 @@ def test_what_differs_in_one_knob_is_one_box() -> None:
         ["b == 3 or (a == 2 and b == 4)"],
         ["(a == 1 and b == 3) or a == 2"],
     )
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_values_that_rules_cannot_tell_apart_are_refused(flag: bool) -> None:
+    """More than the list was left, without a word."""
+    knobs = {"a": [int(flag), flag, 2], "b": [1, 2]}
+    with pytest.raises(InputError, match=r"a has the values .*, which rules cannot tell apart"):
+        exact_rules(knobs, [(int(flag), 1), (flag, 2), (2, 1), (2, 2)])
+    assert exact_rules(knobs, list(product(*knobs.values()))) == []
+    assert exact_rules(knobs, [(int(flag), 1), (flag, 1), (2, 1), (2, 2)]) != []
 
 
 def test_long_lists_become_several_rules_of_a_length_that_can_be_read() -> None:

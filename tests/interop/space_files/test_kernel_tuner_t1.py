@@ -257,3 +257,16 @@ def test_defaults_that_are_said_stay_where_the_others_can_be_chosen_to_fit(tmp_p
     assert any("with the defaults that it gives was taken" in note for note in converted.notes)
     impossible = convert(write(tmp_path, parameters, ["block > 32", "not pad or vector == 'float4'"]))
     assert impossible.default["block"] == 64
+
+
+def test_conditions_under_the_key_of_an_older_file_are_not_lost(tmp_path: Path) -> None:
+    """They were passed over without a word."""
+    file = write(tmp_path, PARAMETERS, CONDITIONS)
+    document = json.loads(file.read_text())
+    space = document["ConfigurationSpace"]
+    for older in ([], ["block_x > 16"]):
+        file.write_text(json.dumps({**document, "ConfigurationSpace": {**space, "constraints": older}}))
+        if not older:
+            convert(file)
+    with pytest.raises(InputError, match=r"T1.json:1:\d+: constraints is no key of T1: it has Conditions"):
+        convert(file)

@@ -48,6 +48,10 @@ def value(source: str, name: str = "x") -> Any:
             [128, 16, 32, 64],
         ),
         ("a = [2]\nx = [i for i in a]\na = [3]", [2]),
+        (
+            "from triton import next_power_of_2\nx = [next_power_of_2(n) for n in (-2, 0, 1, 3, 8)]",
+            [0, 0, 1, 4, 8],
+        ),
         ("a = x = [1]\na.append(2)\na += [3]", [1, 2, 3]),
         ("def add(many, one):\n  many.append(one)\nx = [1]\nadd(x, 2)\nadd(many=x, one=3)", [1, 2, 3]),
         ("x = [1]\ndef more(one):\n  x.append(one)\nmore(2)\ndef twice(): more(3)\ntwice()", [1, 2, 3]),
@@ -91,6 +95,7 @@ def value(source: str, name: str = "x") -> Any:
         ("def f(n):\n  n.append(2)\n  return n\nx = [1]\ndef g():\n  y = f(x)\ng()", [1, 2]),
         ("import functools\n@functools.lru_cache(None)\ndef f(): return 1\nx = f()", 1),
         ("from math import ceil, sqrt as root\nx = ceil(root(5))", 3),
+        ("import logging\nlog = logging.getLogger()\ndef f():\n  log.info('f')\n  return 1\nx = f()", 1),
     ],
 )
 def test_sources_come_to_what_running_them_gives(source: str, found: Any) -> None:
@@ -98,6 +103,36 @@ def test_sources_come_to_what_running_them_gives(source: str, found: Any) -> Non
     scope: dict[str, Any] = {}
     exec(source, scope)
     assert scope["x"] == found
+
+
+KERNELS = """
+from lib import tuned, wrap
+
+B = [1, 2]
+def few(): return [b for b in B] + [i for i in range(2)]
+def more(many):
+    found = []
+    for b in many:
+        found.append(b)
+    many.append(found[-1] + 1)
+    return found
+
+@wrap
+@tuned(few(), more(B))
+def first(): pass
+def there(B): return [b for b in B if b in range(9)]
+x = [there(B), more(B), B]
+"""
+
+
+def test_what_imported_decorators_are_given_is_worked_out_and_only_the_function_unknown() -> None:
+    """All that the functions in their arguments go through was unknown from then on, ``range`` too."""
+    assert value(KERNELS) == [[1, 2, 3], [1, 2, 3], [1, 2, 3, 4]]
+    with pytest.raises(InputError, match=r"what first\(\) does is not known here, since on line 15 '@wrap"):
+        value(KERNELS, "first()")
+    called = KERNELS.replace("few(),", "lambda: B.append(1),")  # at once, perhaps
+    with pytest.raises(InputError, match=r"kernels.py:15:1: '@wrap"):
+        value(called)
 
 
 @pytest.mark.parametrize(

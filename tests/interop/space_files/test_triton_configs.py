@@ -8,10 +8,7 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.interop.space_files.triton_configs import convert
-from autotune.space.reading.reader import read_spec
-from autotune.space.space import Space
-
-HEAD = "import torch, triton\nimport triton.language as tl\nfrom triton import Config\n"
+from tests.interop.space_files.cases import HEAD, read_back, write
 
 LISTED = """
 def is_cuda():
@@ -54,20 +51,6 @@ def keep(config):
 def softmax(x, n, BLOCK: tl.constexpr):
     pass
 """
-
-
-def write(folder: Path, text: str) -> Path:
-    file = folder / "kernels.py"
-    file.write_text(HEAD + text)
-    return file
-
-
-def read_back(file: Path, **arguments: str) -> Space:
-    """The space as its own file says it."""
-    output = file.parent / "spaces" / "space.yaml"
-    output.parent.mkdir(exist_ok=True)
-    output.write_text(convert(file, **arguments, output=output).text())
-    return read_spec(output).space
 
 
 def test_a_list_comes_back_configuration_by_configuration(tmp_path: Path) -> None:
@@ -176,7 +159,11 @@ def test_configurations_that_repeat_count_once(tmp_path: Path) -> None:
             "kernels.py:20:39: \"{'key': ['M', 'N']}\" is not understood",
         ),
         ('configs=configs(), key=["M", "N"]', "*WHAT", "kernels.py:20:18: '*WHAT' is not understood"),
-        ("triton.autotune(", "triton.heuristics(", "nothing here is decorated with triton.autotune"),
+        (
+            "triton.autotune(configs=",
+            "triton.heuristics(values=",
+            "nothing here is decorated with triton.autotune",
+        ),
         ("@triton.jit", "@triton.jit(", "this is not Python"),
         ("return cuda_configs()", "return []", "it is empty"),
         ("return cuda_configs()", "return [1]", "no list of triton.Config"),
@@ -194,6 +181,12 @@ def test_a_key_that_the_kernel_lacks_is_no_fact_of_the_workload(tmp_path: Path) 
     assert dict(converted.workload) == {"M": 1024}
     note = "key 'BLOKC_M' is no argument of the kernel: it is left out; did you mean 'BLOCK_M'?"
     assert note in converted.notes
+
+
+@pytest.mark.parametrize("key", ['{"N", "M"}', '"MN"', '("M", "N")'])
+def test_a_key_is_whatever_triton_goes_through(tmp_path: Path, key: str) -> None:
+    converted = convert(write(tmp_path, LISTED.replace('["M", "N"]', key)))
+    assert dict(converted.workload) == {"M": 1024, "N": 1024}
 
 
 def test_nothing_is_to_be_run_for_a_list_that_is_written_empty(tmp_path: Path) -> None:
@@ -308,32 +301,6 @@ def test_a_path_that_utf_8_does_not_have_is_refused(tmp_path: Path) -> None:
         convert(write(folder, LISTED), output=tmp_path / "space.yaml").text()
 
 
-BRANCHES = """
-from elsewhere import has_triton, IS_AMD
-
-WARPS = [2] if IS_AMD else [4, 8]
-if has_triton():
-    import triton
-    SIZES = [64, 128]
-    if IS_AMD:
-        SIZES = [32]
-    @triton.autotune(configs=[triton.Config({"A": a}, num_warps=w) for a in SIZES for w in WARPS], key=[])
-    @triton.jit
-    def kernel(x, A):
-        pass
-    SIZES = []
-else:
-    SIZES = ()
-"""
-
-
-def test_what_a_branch_assigns_is_known_to_the_kernel_in_it(tmp_path: Path) -> None:
-    """And a flag that tells devices apart is assumed also where it is imported."""
-    converted = convert(write(tmp_path, BRANCHES))
-    assert len(converted.checked().feasible) == 4
-    assert converted.notes == ("IS_AMD was taken to be false.",)
-
-
 def test_an_option_in_the_dictionary_is_no_knob(tmp_path: Path) -> None:
     """Triton's own values of the options go before those of the dictionary."""
     source = LISTED.replace('"BLOCK_K": 32}', '"BLOCK_K": 32, "num_warps": 2}')
@@ -341,37 +308,45 @@ def test_an_option_in_the_dictionary_is_no_knob(tmp_path: Path) -> None:
         convert(write(tmp_path, source))
 
 
-AROUND = """
-CONFIGS = [Config({"A": 1})]
-AROUND
-    @triton.autotune(configs=CONFIGS, key=[])
-    @triton.jit
-    def kernel(x, A):
-        pass
+SHARED = """
+BLOCKS = [32, 64]
+
+def configs():
+    return [Config({"BLOCK": block}) for block in BLOCKS]
+
+@triton.autotune(configs=configs(), key=["n"])
+@triton.jit
+def forward(x, n, BLOCK):
+    pass
+
+@triton.autotune(configs=configs(), key=["n"])
+@triton.jit
+def backward(x, n, BLOCK):
+    pass
 """
 
 
-def test_what_stands_around_a_kernel_is_not_confused_with_the_module(tmp_path: Path) -> None:
-    """A function's or class's own names are not known; what a block runs before the kernel is."""
-    own = "    CONFIGS = [Config({'A': 2})]"
-    for around in ("def make(CONFIGS):", f"def make():\n{own}", f"class K:\n{own}", "for CONFIGS in LISTS:"):
-        with pytest.raises(
-            InputError, match="'CONFIGS' is not understood: it is a name of the function or block"
-        ):
-            convert(write(tmp_path, AROUND.replace("AROUND", around)))
-    for around in ("def make(A):", "class K:", "if unknown():", "def make():\n    def other(CONFIGS): pass"):
-        space = read_back(write(tmp_path, AROUND.replace("AROUND", around)))
-        assert [c["A"] for c in space.feasible] == [1]
-    source = AROUND.replace("AROUND", f"try:\n    import triton\n{own}") + "except ImportError:\n    pass\n"
-    assert [c["A"] for c in read_back(write(tmp_path, source)).feasible] == [2]
+def test_kernels_may_share_a_function_that_goes_through_a_list(tmp_path: Path) -> None:
+    """The second was refused, as if the decorator of the first changed BLOCKS."""
+    file = write(tmp_path, SHARED)
+    for kernel in ("forward", "backward"):
+        assert [c["BLOCK"] for c in read_back(file, kernel=kernel).feasible] == [32, 64]
 
 
-def test_which_of_two_kernels_of_a_name_is_meant_only_running_the_source_tells(tmp_path: Path) -> None:
-    branch = AROUND.partition("AROUND\n")[2]
-    source = f"CONFIGS = [Config({{'A': 1}})]\nif triton.runtime:\n{branch}else:\n{branch}"
-    with pytest.raises(InputError, match="kernel is decorated on the lines 6, 11") as raised:
-        convert(write(tmp_path, source))
-    assert "--run" in str(raised.value)
+def test_a_function_may_have_a_short_name_for_a_configuration(tmp_path: Path) -> None:
+    short = LISTED.replace("    return [", "    C = triton.Config\n    return [").replace(
+        "        triton.Config(", "        C("
+    )
+    assert "C({" in short
+    assert len(read_back(write(tmp_path, short)).feasible) == 3
+
+
+def test_a_hook_of_a_configuration_need_not_be_understood(tmp_path: Path) -> None:
+    """It has no place in a space, and is often imported."""
+    hooked = LISTED.replace("num_warps=8)", "num_warps=8, pre_hook=zeros(['c']), ir_override=None)")
+    converted = convert(write(tmp_path, "from elsewhere import zeros\n" + hooked))
+    assert len(converted.checked().feasible) == 3
+    assert "the pre_hook of configurations is left out." in converted.notes
 
 
 def test_functions_of_its_own_go_before_those_that_are_known(tmp_path: Path) -> None:
@@ -403,8 +378,15 @@ def test_a_list_whose_rules_would_be_too_long_is_all_in_and_said_so(tmp_path: Pa
 
 def test_a_script_for_kernel_tuner_is_told_the_way(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text(
-        "from kernel_tuner import tune_kernel\ntune_kernel('add', 'add.cu', 1000, [], {'x': [1, 2]})\n"
-    )
-    with pytest.raises(InputError, match="of a script for Kernel Tuner"):
+    called = "tune_kernel('add', 'add.cu', 1000, [], {'x': [1, 2]})\n"
+    for text in (
+        f"from kernel_tuner import tune_kernel\n{called}",
+        f"import kernel_tuner as kt\nkt.{called}",
+    ):
+        script.write_text(text)
+        with pytest.raises(InputError, match="of a script for Kernel Tuner"):
+            convert(script)
+    script.write_text("def autotune_kernel(kernel):\n    return tuned(kernel)\n")  # that is something else
+    with pytest.raises(InputError) as raised:
         convert(script)
+    assert "Kernel Tuner" not in str(raised.value)

@@ -121,6 +121,7 @@ def test_kernels_are_named_as_the_source_names_them(source: Path) -> None:
             "code 3: last words",
         ),
         ("x = 1", "nothing here is decorated with triton.autotune"),
+        ("def f():\n    @autotune([])\n    def k(): pass", r"nothing here.*\n.*are found without --run"),
     ],
 )
 def test_what_fails_on_import_is_said(tmp_path: Path, text: str, says: str) -> None:

@@ -32,8 +32,40 @@ def test_a_time_is_in_the_unit_of_its_metric(pattern: str, printed: str, unit: s
     assert float(str(found(WRK.format(p99=printed), pattern, unit))) == pytest.approx(value)
 
 
+@pytest.mark.parametrize("pattern", [r"Time [^:]*:\s+([0-9.]+)", r"Time [^:]*:\s+(\S+)", r"([0-9.]+) m?s ±"])
+def test_a_unit_may_stand_behind_a_space(pattern: str) -> None:
+    """Hyperfine writes less than a second in milliseconds: 950 ms had counted for more than 1.2 s."""
+    for printed, value in (("950.1 ms ±   3.2 ms", 0.9501), ("1.234 s ±  0.010 s", 1.234)):
+        text = f"  Time (mean ± σ):     {printed}    [User: 2.0 ms, System: 1.0 ms]"
+        assert float(str(found(text, pattern, "s"))) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("printed", "unit", "value"),
+    [
+        ("950 MB/s", "MB/s", 950.0),
+        ("2.1 GB/s", "MB/s", 2100.0),  # as dd writes what is faster
+        ("9.41 Gbits/sec", "Mbits/sec", 9410.0),
+        ("9.41 Gbits/sec", "Mbps", 9410.0),
+        ("512 KiB", "MiB", 0.5),
+        ("3.5 Mops/s", "kops/s", 3500.0),
+        ("3.5 GB", "", 3.5),  # whoever gives no unit has one in mind
+        ("3.5 GB", "ms", 3.5),
+        ("3.5 Gbit/s", "MB/s", 3.5),
+        ("3.5 GB", "MB/s", 3.5),
+        ("3 B=7", "KiB", 3.0),
+        ("3 Batches", "KiB", 3.0),
+    ],
+)
+def test_a_magnitude_behind_a_space_counts_where_it_is_of_what_the_metric_counts(
+    printed: str, unit: str, value: float
+) -> None:
+    assert float(str(found(f"rate {printed}", r"rate ([0-9.]+)", unit))) == pytest.approx(value)
+
+
 @pytest.mark.parametrize("unit", ["", "GB/s"])
 def test_what_has_no_unit_of_time_stays_as_it_is(unit: str) -> None:
+    assert found("rate 12.5 ms", r"rate ([0-9.]+)", unit) == "12.5"
     assert found("rate 12.5s", r"rate ([0-9.]+)", unit) == "12.5"
     assert found("rate 12.5s", r"rate (\S+)", unit) == "12.5s"
 
@@ -62,6 +94,9 @@ def test_a_magnitude_counts(pattern: str, printed: str, unit: str, value: float)
 
 def test_only_a_unit_right_behind_the_number_is_its_own() -> None:
     assert found("p99=5 min=3", r"p99=([0-9]+)", "ms") == "5"
+    assert found("p99 5 min 3", r"p99 ([0-9]+)", "ms") == "5"
+    assert found("p99 5 s=3", r"p99 ([0-9]+)", "ms") == "5"
+    assert found("p99 5\ns 3", r"p99 ([0-9]+)", "ms") == "5"
     assert found("p99=5steps", r"p99=([0-9]+)", "ms") == "5"
     assert found("p99=5Moves", r"p99=([0-9]+)", "") == "5"
     assert found("p99=badus", r"p99=([a-z]+?)us", "ms") == "bad"
@@ -76,11 +111,17 @@ def test_only_a_unit_right_behind_the_number_is_its_own() -> None:
         (" 1,234,567  instructions", r"([0-9.]+)\s+instructions", "1,234,567"),
         ("took 1,234.5 s", r"took ([0-9.]+)", "1,234.5"),
         ("took 12,345,6", r"took ([0-9.]+)", "12"),
-        ("run,12,345 ms", r"([0-9]+) ms", "345"),
+        ("run,12,345 s", r"([0-9]+) s", "345"),
         ("p50,12,345", r"p50,([0-9]+),", "12"),
         ("p99,12,345", r"p99,[0-9]+,([0-9]+)", "345"),
         ("1e-05", r"1e-([0-9]+)", "05"),
         ("tile1e5 s", r"([0-9]+) s", "5"),
+        ("took 3,5 s", r"took ([0-9.]+)", "3,5"),  # where the comma begins the fraction
+        ("took 0,0123 seconds", r"([0-9.]+) seconds", "0,0123"),
+        ("took 1.234,5 ms", r"took ([0-9.]+)", "1.234,5"),
+        ("took 1.234,5 s", r"([0-9.]+) s", "1.234,5"),
+        ("3,5", r"^([0-9]+)", "3"),
+        ("4,12 s,7", r"^4,([0-9]+)", "12"),
     ],
 )
 def test_a_number_is_read_whole(printed: str, pattern: str, value: str) -> None:
@@ -105,4 +146,6 @@ def test_the_last_match_counts_and_colours_do_not() -> None:
 
 def test_how_to_read_what_is_not_read() -> None:
     assert "unit: ms" in how_to_read("3.4 ms") and "tr -d ," in how_to_read("12,345.6")
+    for fraction in ("3,5", "0,012", "1.234,5"):  # without its comma it would be another number
+        assert "LC_ALL=C" in how_to_read(fraction) and "tr" not in how_to_read(fraction)
     assert how_to_read("fast") == how_to_read("-") == how_to_read("-k") == ""

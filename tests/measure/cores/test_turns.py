@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from autotune.errors import InputError
 from autotune.measure.cores.pinning import allowed_here, choose_cores, siblings_here
-from autotune.measure.cores.turns import VARIABLE, FileLock, Turn, find_place, shared_folder
+from autotune.measure.cores.turns import VARIABLE, FileLock, Turn, find_place, locks_folder, shared_folder
 
 HOLD = """
 import json, sys
@@ -60,6 +61,21 @@ def test_all_users_look_for_locks_in_the_same_folder(tmp_path: Path) -> None:
     places = [tmp_path / name for name in ("none", *modes)]
     assert shared_folder(places) == tmp_path / "shared"
     assert shared_folder(places[:4]) is None
+
+
+def test_a_folder_that_the_user_names_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one that is not there nothing is locked: two searches had measured on the same cores."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "for" / "locks"))
+    with another_search(locks_folder()) as (_, cores):
+        place = find_place(1)
+        mine, theirs = place.cores.measuring, cores["measuring"]
+        assert place.cores.shared or not set(mine) & set(theirs)
+        place.close()
+    assert locks_folder().stat().st_mode & 0o7777 == 0o1777
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "file"))
+    with pytest.raises(InputError, match=r"AUTOTUNE_LOCKS names '.*file', which is no folder"):
+        find_place(1)
 
 
 def test_a_link_or_a_pipe_in_the_place_of_a_lock_harms_nobody(tmp_path: Path) -> None:

@@ -106,6 +106,31 @@ def test_a_macro_has_the_value_of_its_knob_and_not_its_whole_part(tmp_path: Path
         check(swap=True)
 
 
+def test_a_slice_of_memory_that_is_read_as_whole_is_said_where_the_answer_is_wrong(tmp_path: Path) -> None:
+    source = tmp_path / "scale.c"
+    source.write_text(
+        "void scale(const float *x, float *out, int n)\n{\n    for (int i = 0; i < n; i++)\n"
+        "        out[i] = 2.0f * x[i * STEP] + MORE;\n}\n"
+    )
+
+    class Sliced(Scale):
+        macros: ClassVar[Mapping[str, str]] = {"step": "STEP", "more": "MORE"}
+
+        def make_inputs(self, rng: np.random.Generator) -> Mapping[str, np.ndarray]:
+            return {"x": rng.standard_normal(100, dtype=np.float32)[::2]}
+
+    Sliced.source = source
+    kernel = Sliced(Context({}, {}, tmp_path))
+
+    def check(**knobs: Value) -> float:
+        loaded = kernel.load(kernel.prepare(Configuration({"optimize": 1, **knobs})))
+        return kernel.check(loaded, np.random.default_rng(0))["error"]
+
+    assert check(step=2, more=0) < 1e-6, "it may know of the stride by itself"
+    with pytest.raises(WrongAnswer, match=r"^out\[1\] is .*only where the memory begins.*ascontiguousarray"):
+        check(step=1, more=0)
+
+
 def test_a_space_need_not_say_how_much_is_optimised(tmp_path: Path) -> None:
     kernel = Scale(Context({}, {}, tmp_path))
     assert kernel.flags(Configuration({"factor": 2.0}))[0] == "-O3"

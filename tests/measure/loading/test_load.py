@@ -45,6 +45,21 @@ def test_a_function_is_called_with_the_knobs(load: Load) -> None:
     assert not objective.prepares
 
 
+def test_a_mapping_is_a_dictionary_of_the_calls_own(load: Load) -> None:
+    """As libraries ask for: pandas and json take no other mapping."""
+    text = """
+import json
+def measure(kinds, shapes, workload):
+    text = json.dumps([kinds, shapes, workload])
+    kinds["a"].popitem()
+    return text
+"""
+    objective = load(text, knobs=("kinds", "shapes"))
+    for _ in range(2):
+        said = reading(objective, kinds={"a": {"b": "int32"}}, shapes=[{"c": 1}, 2])
+        assert said == '[{"a": {"b": "int32"}}, [{"c": 1}, 2], {"n": 3}]'
+
+
 def test_a_parameter_that_a_configuration_lacks_is_named(load: Load) -> None:
     objective = load("def measure(a, b, c): return a * b * c", knobs=("a", "b", "c"))
     with pytest.raises(TypeError, match=r"needs 'b', 'c', which .* a 'when' a default, b=None say"):

@@ -133,6 +133,15 @@ def test_an_entry_whose_key_stands_again_is_counted(tmp_path: Path, cut: int) ->
     assert recording.replaced == 1 and [e.time for e in recording.entries] == [0.003]
 
 
+def test_entries_without_a_time_are_left_out_and_counted(tmp_path: Path) -> None:
+    """One had refused the whole file."""
+    bare = {"tile": 32, "layout": "column", "fused": 0}
+    recording = read(tmp_path, cache({**ENTRIES, "32,column,0": bare}))
+    assert len(recording.entries) == len(ENTRIES) and recording.untimed == 1
+    assert recording.find(bare) is None
+    assert read(tmp_path, cache()).untimed == 0
+
+
 def test_a_knob_whose_name_is_left_out_of_the_keys_is_one(tmp_path: Path) -> None:
     """It had become a metric, and of three configurations that differ in it one was left."""
     entries = {str(n): {**entry(4, "row", 1.0 + n), "method": n} for n in range(3)}

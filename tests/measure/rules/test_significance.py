@@ -172,6 +172,13 @@ def test_without_a_default_the_best_is_named_and_nothing_proven() -> None:
         winner(None, [Contestant("unread", (1.0,))])
 
 
+def test_without_a_limit_the_nearest_tie_wins_also_where_the_best_is_about_nothing() -> None:
+    noise = [-1.0, 0.0, 1.0, 0.0, -1.0, 1.0, 0.0, 0.5, -0.5]
+    far = Contestant("far", tuple(noise), distance=2.0)
+    near = Contestant("near", (*noise[:-1], -0.4), distance=1.0)
+    assert winner(None, [far, near]).winner == "near"
+
+
 def test_readings_that_are_not_positive_are_compared_by_difference() -> None:
     default = Contestant("default", tuple(0.0 - 0.01 * i for i in range(12)))
     lower = Contestant("lower", tuple(-1.0 - 0.01 * i for i in range(12)))

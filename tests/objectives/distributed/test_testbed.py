@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+import socket
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,16 @@ def check_link(links: tuple[Link, Link], bandwidth: float, round_trip: float) ->
         if 0.6 < tried.bandwidth / wanted < 1.1 and 0.9 < tried.round_trip / round_trip < 1.6:
             return traffic
     raise AssertionError(f"{tried}, not {wanted} bits/s and {round_trip} s")
+
+
+def test_a_link_is_tried_beside_whoever_else_listens() -> None:
+    """Where ranks have no namespaces of their own, a second trial had found its port taken."""
+    with ExitStack() as held:
+        with suppress(OSError):  # then another has it
+            held.enter_context(socket.create_server(("127.0.0.1", 29400)))
+        group = held.enter_context(ProcessGroup([Device(), Device()], Loopback(), 5.0))
+        for _ in range(2):
+            assert try_link(group, seconds=0.1).bandwidth > 0
 
 
 @needs_links

@@ -22,6 +22,17 @@ def test_long_names_of_metrics_leave_their_values_below_each_other(tmp_path: Pat
     assert all(line[17] != " " for line in found)
 
 
+def test_no_front_is_offered_where_nothing_succeeded(tmp_path: Path) -> None:
+    metrics = (autotune.MetricSpec("time", "minimize"), autotune.MetricSpec("size", "minimize"))
+    study = autotune.StudySpec("failed", Space([IntegerRange("a", 1, 4)]), metrics=metrics)
+    with autotune.ask_tell(study, store=str(tmp_path / "a.db")) as session:
+        (first, second) = session.ask(2)
+        session.tell(first, status="crashed", message="no")
+        assert "autotune best" not in autotune.summarize(session.result())
+        session.tell(second, metrics={"time": 1.0, "size": 2.0})
+        assert "autotune best --front" in autotune.summarize(session.result())
+
+
 def test_a_rule_that_failures_give_away_is_told_as_a_constraint(tmp_path: Path) -> None:
     knobs = [OrderedValues(name, values) for name, values in SIZES.items()]
     metrics = (autotune.MetricSpec("time", "minimize"),)

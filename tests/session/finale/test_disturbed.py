@@ -13,6 +13,7 @@ from autotune.session.finale.disturbed import (
     say_busy,
     scattered,
     undisturbed,
+    usual_stall,
     usual_wait,
     waited,
 )
@@ -47,7 +48,9 @@ def test_what_waited_for_a_core_is_known_from_the_readings_that_count() -> None:
 def test_no_reading_waited_for_longer_than_it_was() -> None:
     """The samples of what the machine did take longer than a reading of 0.1 ms."""
     assert waited((reading(0.01, 100.0),)) == 1.0
-    assert say_busy(usual_wait([reading(0.01, 100.0)])).startswith("other programs had the core for 100% of")
+    assert say_busy(usual_wait([reading(0.01, 100.0)]), 0.0).startswith(
+        "other programs had the core for 100% of"
+    )
 
 
 def test_an_undisturbed_reading_is_taken_once() -> None:
@@ -83,8 +86,25 @@ def test_no_other_is_taken_where_there_is_no_time_or_it_is_long_or_failed() -> N
 def test_a_busy_machine_is_said_where_half_of_the_readings_have_waited() -> None:
     readings = [reading(1.0, share) for share in (0.0, 0.4, 0.5)]
     assert usual_wait([*readings, WARM_UP]) == 0.4 and usual_wait([]) == 0.0
-    assert say_busy(0.4).startswith("other programs had the core for 40% of a reading")
-    assert say_busy(0.01) == ""
+    assert say_busy(0.4, 0.0).startswith("other programs had the core for 40% of a reading")
+    assert say_busy(0.01, 0.01) == ""
+
+
+def of_program(share: float, **more: float) -> Reading:
+    return Reading("time", 1.0, context={"wall": 1.0, "cpu": 0.01, "cpu_stall": share, **more})
+
+
+def test_of_a_program_it_is_said_that_the_machine_had_more_to_do_than_processors() -> None:
+    """Nothing had been: how long a program itself has waited is not known."""
+    readings = [of_program(share) for share in (0.0, 0.9, 1.1)]
+    assert usual_stall(readings) == 0.9 and usual_wait(readings) == 0.0
+    assert "waited for a processor for 90% of a reading" in say_busy(0.0, usual_stall(readings))
+    assert "other programs" in say_busy(0.4, 0.9)
+
+
+def test_where_it_is_known_what_was_measured_or_it_needed_no_processor_that_says_nothing() -> None:
+    assert usual_stall([of_program(0.9, cpu=0.9), of_program(0.9, sm_clock_mhz=1700.0)]) == 0.0
+    assert usual_stall([Reading("time", 1.0), WARM_UP]) == 0.0
 
 
 def test_readings_that_are_all_the_same_were_not_disturbed() -> None:

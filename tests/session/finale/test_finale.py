@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,15 +18,15 @@ from autotune.report.words.summary import headline, summarize
 from autotune.session.execution.executor import Entrant
 from autotune.session.finale import disturbed, interleaved
 from autotune.session.finale.contender import Contender
-from autotune.session.finale.finale import _with_guests, in_turn
+from autotune.session.finale.finale import _with_guests, in_turn, longest_silence
 from autotune.session.finale.kept_readings import KeptReadings, Place, take_up
-from autotune.session.finale.rounds import FEWEST_ROUNDS, FEWEST_RUNS, MIN_ROUNDS, Rounds
+from autotune.session.finale.rounds import FEWEST_ROUNDS, FEWEST_RUNS, MIN_ROUNDS, ReadingSeconds, Rounds
 from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
-from autotune.store.store import Store
+from autotune.store.store import LEASE_SECONDS, Store
 
 SPACE = """
 autotune: 1
@@ -173,6 +174,23 @@ def test_what_a_lost_process_had_begun_to_read_is_in_no_round(tmp_path: Path) ->
         now = store.open_session(study.id, {}, old.environment_hash, 1, "here")
         assert take_up(store, Place(study.id, now, segment), again) == 4
     assert [contender.values("time") for contender in again] == [[1.0, 1.0]] * 2
+
+
+def test_a_reading_that_lasts_longer_than_a_lease_is_no_lost_finale(tmp_path: Path) -> None:
+    """Another search that cannot see this process had taken the finale for one that was cut short."""
+    study = search(tmp_path, Late(4, interrupted)).study
+    contenders = [Contender("the default", Configuration({"x": 1}))]
+    seconds = ReadingSeconds(usual=90.0, entering=30.0)
+    with Store.open(tmp_path / "s.db") as store:
+        [old] = store.sessions(study.id)
+        segment = store.trials(study.id)[0].segment_id
+        last = store.open_session(study.id, {}, old.environment_hash, 1, "here")
+        place, silence = Place(study.id, last, segment), longest_silence(contenders, seconds)
+        began = time.time()
+        KeptReadings(store, place, contenders, 4, longest_silence=silence)
+        assert store.expire(study.id, began + LEASE_SECONDS + 30.0 + 4 * 90.0) == []
+        [lost] = store.expire(study.id, began + LEASE_SECONDS + 10 * 90.0)
+    assert lost.session_id == last
 
 
 def readings(store: Store, of: TrialRecord) -> list[tuple[int, float]]:

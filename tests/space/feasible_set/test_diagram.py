@@ -193,4 +193,9 @@ def test_draws_stay_below(below: int) -> None:
 def test_an_interval_of_a_share() -> None:
     low, high = wilson(50, 100)
     assert 0.37 < low < 0.5 < high < 0.63
-    assert wilson(0, 100)[0] == 0.0 and wilson(100, 100)[1] == 1.0
+
+
+def test_an_interval_of_a_share_ends_exactly_where_none_or_all_were_good() -> None:
+    for tried in range(1, 3000):
+        assert wilson(0, tried)[0] == 0.0 and wilson(tried, tried)[1] == 1.0
+        assert wilson(1, tried + 1)[0] > 0.0 and wilson(tried, tried + 1)[1] < 1.0
