@@ -51,13 +51,13 @@ def locks_folder() -> Path:
 
 
 def _made(folder: Path) -> Path:
-    """The folder that the user has named, there. Without one all locks would be open, and nobody told."""
+    """``folder``, made where it is missing: without it every lock would be free, and nobody would notice."""
     try:
         folder.mkdir(parents=True)
-        folder.chmod(0o1777)  # as /tmp: other users are to lock there too, whatever the umask says
+        folder.chmod(0o1777)  # as /tmp: other users must be able to lock there too, whatever the umask
     except OSError as error:
         if not folder.is_dir():
-            said = f"{VARIABLE} names {str(folder)!r}, which is no folder and cannot be made one"
+            said = f"{VARIABLE} names {str(folder)!r}, which is not a folder and cannot be made"
             expected = "a folder that all searches on this machine have in common"
             raise InputError(Problem(f"{said}: {error.strerror}", expected=expected)) from error
     return folder
