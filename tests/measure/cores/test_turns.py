@@ -74,7 +74,7 @@ def test_a_folder_that_the_user_names_is_made(tmp_path: Path, monkeypatch: pytes
     assert locks_folder().stat().st_mode & 0o7777 == 0o1777
     (tmp_path / "file").touch()
     monkeypatch.setenv(VARIABLE, str(tmp_path / "file"))
-    with pytest.raises(InputError, match=r"AUTOTUNE_LOCKS names '.*file', which is no folder"):
+    with pytest.raises(InputError, match=r"AUTOTUNE_LOCKS names '.*file', which is not a folder"):
         find_place(1)
 
 
