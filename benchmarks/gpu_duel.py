@@ -63,7 +63,7 @@ def duel(
     limits = Rounds(2, 2, 0.0, 2) if dry else Rounds(8, MOST, SECONDS, 8)
     spec = replace(spec, measure=replace(spec.measure, precision=PRECISION))
     _, outcomes = read_again(spec, executor, contenders, limits, MAX_ROUNDS, kept.keep)
-    kept.finish(outcomes)
+    kept.finish(outcomes, ledger.environment_hash)
     goal = spec.goals[0].name
     return {
         c.label: {

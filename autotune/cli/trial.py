@@ -88,7 +88,8 @@ def say(document: dict[str, Any], study: StudyRecord) -> str:
     lines += [f"  phase    {name} {seconds:.3f} s" for name, seconds in document["phases"].items()]
     lines += _readings(document["readings"], document["units"]) + _curve(document["reports"])
     lines += _facts(document["facts"])
-    lines.append(f"  where    worker {document['worker'] or '?'}, environment {document['environment_hash']}")
+    worker = f"worker {document['worker']}, " if document["worker"] else ""  # a finale has many
+    lines.append(f"  where    {worker}environment {document['environment_hash'] or '?'}")
     lines += _machine(document["environment"] or {}) + _device(document["readings"])
     segment = document["segment"]["document"]
     lines.append(f"  code     source {segment.get('source_hash', '?')}, commit {_commit(segment)}")

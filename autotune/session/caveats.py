@@ -64,16 +64,28 @@ def fallen(verdicts: Sequence[VerdictRecord]) -> str:
 
 
 def fell(verdict: Mapping[str, Any]) -> str:
-    """Which finalists failed in a finale that has a winner all the same; empty where none did."""
-    finalists = {k: one for k, one in verdict.get("outcomes", {}).items() if k.startswith(FINALIST)}
-    failed = [(label, *one) for label, one in finalists.items() if one[0] != Status.OK]
-    if not failed:
-        return ""
-    label, status, message = failed[0]
-    why = f" ({shorten_middle(message, MOST_OF_A_MESSAGE)})" if message else ""
+    """Who failed in a finale that has a winner all the same: finalists, the default; empty where none did."""
+    outcomes = verdict.get("outcomes", {})
+    finalists = {label: one for label, one in outcomes.items() if label.startswith(FINALIST)}
+    failed = [label for label, one in finalists.items() if one[0] != Status.OK]
+    said = []
     if len(failed) == 1:
-        return f"{label}, a finalist, ended as {status} when it was measured again{why}"
-    return f"{len(failed)} of {len(finalists)} finalists failed when measured again: {label} as {status}{why}"
+        said.append(_fell(f"{failed[0]}, a finalist,", *outcomes[failed[0]]))
+    elif failed:
+        status, message = outcomes[failed[0]]
+        why = f"{failed[0]} as {status}{_in_brackets(message)}"
+        said.append(f"{len(failed)} of {len(finalists)} finalists failed when measured again: {why}")
+    if outcomes.get(DEFAULT, (Status.OK, ""))[0] != Status.OK:
+        said.append(_fell(DEFAULT, *outcomes[DEFAULT]))
+    return "; ".join(said)
+
+
+def _fell(who: str, status: str, message: str) -> str:
+    return f"{who} ended as {status} when it was measured again{_in_brackets(message)}"
+
+
+def _in_brackets(message: str) -> str:
+    return f" ({shorten_middle(message, MOST_OF_A_MESSAGE)})" if message else ""
 
 
 def unchecked(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:

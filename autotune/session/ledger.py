@@ -107,11 +107,16 @@ class Ledger:
         return self.store.open_session(
             self.study.record.id,
             settings,
-            self._environment.hash,
+            self.environment_hash,
             os.getpid(),
             socket.gethostname(),
             self._environment.to_document(),
         )
+
+    @property
+    def environment_hash(self) -> str:
+        """What describes the machine and the software of this session in the store."""
+        return self._environment.hash
 
     # -- proposing -----------------------------------------------------------------------------
 
@@ -217,7 +222,7 @@ class Ledger:
     def finish(self, trial_id: int, outcome: Outcome) -> TrialRecord:
         """Write the outcome down, then tell the strategy; a lost trial can be put back by :meth:`retry`."""
         trial = self._running[trial_id]
-        self.store.finish(trial_id, outcome, self._environment.hash)
+        self.store.finish(trial_id, outcome, self.environment_hash)
         self.catch_up()
         del self._running[trial_id]  # now the store and the strategy have it, and not before
         return trial

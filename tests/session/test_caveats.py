@@ -32,7 +32,10 @@ def test_why_nobody_stood_the_finale(failed: dict[str, list[str]], why: str) -> 
 def test_which_finalists_failed_in_a_finale_that_has_a_winner_is_said() -> None:
     """All of them had, and it was said that none was shown to be better than the default."""
     fine, off, bad = ["ok", ""], ["wrong", "off by 1"], ["crashed", ""]
-    assert fell({}) == fell({"outcomes": {"the default": bad, "trial 3": fine, "vendor": bad}}) == ""
+    assert fell({}) == fell({"outcomes": {"the default": fine, "trial 3": fine, "vendor": bad}}) == ""
+    assert fell({"outcomes": {"the default": ["timeout", "its limit of 60 s"], "trial 3": fine}}) == (
+        "the default ended as timeout when it was measured again (its limit of 60 s)"
+    )
     assert fell({"outcomes": {"the default": fine, "trial 3": fine, "trial 1": off}}) == (
         "trial 1, a finalist, ended as wrong when it was measured again (off by 1)"
     )

@@ -147,6 +147,8 @@ def test_a_space_and_a_function_are_enough(tmp_path: Path) -> None:
     assert unnamed.study.name == "lambda"
     with pytest.raises(InputError, match="together with an objective"):
         autotune.search(space, trials=2, store=tmp_path / "study.db")
+    with pytest.raises(InputError, match=r'run the trials yourself, autotune.StudySpec\("NAME", space\)'):
+        autotune.ask_tell(space, store=tmp_path / "study.db")  # type: ignore[arg-type]
 
 
 def test_a_changed_file_begins_a_new_study(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ class Frame:
     def only_wrapped(self, function: ast.FunctionDef) -> bool:
         """Whether imported decorators stand around it, so that it alone is unknown from then on.
 
-        What the arguments of these change is carried out.
+        What their arguments and its defaults change is carried out.
         """
         for decorator in function.decorator_list:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -130,8 +130,9 @@ class Frame:
             if names[-1] not in LATER and hands_functions(decorator, lambda name: bool(self.closure(name))):
                 return False  # they may be called at once
             for given in (*decorator.args, *(keyword.value for keyword in decorator.keywords)):
-                if any(isinstance(part, ast.Call) for part in ast.walk(given)):
+                if any(isinstance(part, (ast.Call, ast.NamedExpr)) for part in ast.walk(given)):
                     self.spread([given])
+        self.defined(function)  # its defaults
         return True
 
     def augmented(self, statement: ast.stmt, left: Any, op: ast.operator, right: Any) -> Any:

@@ -184,19 +184,22 @@ class Runner:
     def read(self, seed: int) -> Outcome:
         """One counted reading of what was entered, on fresh inputs, after one that warms the caches again.
 
-        Bounds are not looked at: one reading of a noisy metric may be past them, and all of them together
-        decide.
+        The latter counts where the time limit allows no other after it, as in the search. Bounds are not
+        looked at: one reading of a noisy metric may be past them, and all of them together decide.
         """
         assert self._entered is not None, "it was not entered"
         loaded, meter = self._entered
         trial = self._trial()
+        deadline = monotonic() + self._settings.timeout
 
         def read() -> Outcome:
-            rng = self._rng(seed, 2)
+            rng, counts = self._rng(seed, 2), False
             with trial.during("measure"):
                 if self._wants_warm_caches(meter.clock.last_seconds):
-                    trial.keep(meter.take(loaded, rng), meter.clock.at, WARM_UP)
-                while not trial.keep(meter.take(loaded, rng), meter.clock.at):
+                    sample = meter.take(loaded, rng)
+                    is_last = self._settings.warmup is None and meter.is_late(deadline)
+                    counts = trial.keep(sample, meter.clock.at, "" if is_last else WARM_UP)
+                while not (counts or trial.keep(meter.take(loaded, rng), meter.clock.at)):
                     trial.must_go_on()
             metrics = trial.estimates(self._settings.confidence)
             without_bounds = [replace(spec, at_most=None, at_least=None) for spec in self._metrics]

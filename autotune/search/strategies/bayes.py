@@ -229,10 +229,9 @@ class Bayes(Strategy):
             surrogate, pool = self._taught(targets)
             leader = surrogate.leader(self._history, targets)
             stuck = self._ambition.stuck(targets.since(leader.level), len(self.taken), len(self.pending))
-            modest = self._ambition.none_left(len(self.taken), surrogate.lawful)
-            if stuck and modest:
+            if stuck and self._is_modest(surrogate):
                 return self._newcomer("way out", rng, self._likely(surrogate, targets))
-            found = self._found(targets, surrogate, pool, leader, stuck, modest, rng)
+            found = self._found(targets, surrogate, pool, leader, stuck, rng)
         except np.linalg.LinAlgError:
             self._fitted = -1
             return None
@@ -245,7 +244,6 @@ class Bayes(Strategy):
         pool: Pool,
         leader: Leader,
         stuck: bool,
-        modest: bool,
         rng: np.random.Generator,
     ) -> Candidate | None:
         """The best candidate: of the pool, and of what is found from there."""
@@ -253,7 +251,7 @@ class Bayes(Strategy):
         best = [self._history.configurations[i] for i in targets.best_first[:INCUMBENTS]]
         columns = pool.near(best, rng)
         expected = surrogate.predict(columns, pending, leader)
-        aim = self._aim(targets, surrogate, leader, expected, stuck, modest)
+        aim = self._aim(targets, surrogate, leader, expected, stuck)
         ranked = self._ranked(aim, pool, columns, expected)
         first = next(ranked, None)
         # Among many knobs by turns: what all that is believed leads to, and what is near a try.
@@ -267,20 +265,18 @@ class Bayes(Strategy):
 
         return climb(first, ranked, beside, STEPS_AMONG_MANY if pool.many else STEPS)
 
+    def _is_modest(self, surrogate: Surrogate) -> bool:
+        """Whether any improvement will do for the next try."""
+        return self._ambition.none_left(len(self.taken), surrogate.lawful)
+
     def _aim(
-        self,
-        targets: Targets,
-        surrogate: Surrogate,
-        leader: Leader,
-        expected: Prediction,
-        stuck: bool,
-        modest: bool,
+        self, targets: Targets, surrogate: Surrogate, leader: Leader, expected: Prediction, stuck: bool
     ) -> Aim:
         """What to compare candidates by, given what is ``expected`` of them."""
         power = overconfidence(self.usable)
         likely = feasibility_threshold(targets, self._history.ran_out, surrogate)
         asked = 0.0
-        if not modest:
+        if not self._is_modest(surrogate):
             trust = self._belief.trust if self._belief else 0.0
             asked = self._ambition.asked(len(targets.instructive), trust, stuck, self._history.stopped)
             if surrogate.bounded:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import cmaes
@@ -48,23 +48,18 @@ class OptunaCmaEs(Strategy):
             self._heard.append(observation)
             self._evolve()
 
-    def propose(self, n: int, rng: np.random.Generator) -> list[Proposal]:
-        taken, known, proposals = set(self.taken), self.known, list[Proposal]()
+    def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         for _ in range(n):
-            if self._optimizer is None or len(taken) < int(self.options["initial"]):
-                configuration, kind = next(untried(self.space, rng, taken, known), None), "initial"
+            if self._optimizer is None or len(self.taken) < int(self.options["initial"]):
+                configuration, kind = next(untried(self.space, rng, self.taken, self.known), None), "initial"
             else:
-                configuration, kind = self._sample(self._optimizer, taken, known, rng)
+                configuration, kind = self._sample(self._optimizer, rng)
             if configuration is None:
-                break
-            proposals.append(Proposal(configuration, {"strategy": self.name, "kind": kind}))
-            taken.add(configuration.hash)
-            known.append(configuration)
-        return proposals
+                return
+            yield Proposal(configuration, {"strategy": self.name, "kind": kind})
 
-    def _sample(
-        self, optimizer: cmaes.CMAwM, taken: set[str], known: list[Configuration], rng: np.random.Generator
-    ) -> tuple[Configuration | None, str]:
+    def _sample(self, optimizer: cmaes.CMAwM, rng: np.random.Generator) -> tuple[Configuration | None, str]:
+        """A configuration that was not tried, and how it was found; ``None`` where none is left."""
         optimizer.reseed_rng(int(rng.integers(2**31)))
         for _ in range(int(self.options["attempts"])):
             drawn, _ = optimizer.ask()
@@ -73,9 +68,9 @@ class OptunaCmaEs(Strategy):
             }
             wish = self.axes.wish(point)
             configuration = assemble(self.space, wish)
-            if configuration is not None and configuration.hash not in taken:
+            if configuration is not None and configuration.hash not in self.taken:
                 return configuration, "sampled"
-        return project(self.space, wish, rng, taken, known), "projected"
+        return project(self.space, wish, rng, self.taken, self.known), "projected"
 
     def _evolve(self) -> None:
         """Learn from the latest generation, once it is complete."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,37 +49,25 @@ class SkoptStrategy(Strategy):
         if self.axes.all:
             self._dimensions = skopt.space.Space(normalize_dimensions([_dimension(a) for a in self.axes.all]))
 
-    def propose(self, n: int, rng: np.random.Generator) -> list[Proposal]:
-        taken, known, proposals = set(self.taken), self.known, list[Proposal]()
-        flying = list(self.pending.values())
+    def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         for _ in range(n):
-            proposal = self._next(taken, known, flying, rng)
+            proposal = self._next(rng)
             if proposal is None:
-                break
-            proposals.append(proposal)
-            taken.add(proposal.configuration.hash)
-            known.append(proposal.configuration)
-            flying.append(proposal.configuration)
-        return proposals
+                return
+            yield proposal
 
-    def _next(
-        self,
-        taken: set[str],
-        known: list[Configuration],
-        flying: list[Configuration],
-        rng: np.random.Generator,
-    ) -> Proposal | None:
+    def _next(self, rng: np.random.Generator) -> Proposal | None:
         told = self.usable
         values = self._targets(losses(self.problem, told))
-        if len(taken) < int(self.options["initial"]) or not len(values) or self._dimensions is None:
-            newcomer = next(untried(self.space, rng, taken, known), None)
+        if len(self.taken) < int(self.options["initial"]) or not len(values) or self._dimensions is None:
+            newcomer = next(untried(self.space, rng, self.taken, self.known), None)
             return Proposal(newcomer, {"strategy": self.name, "kind": "initial"}) if newcomer else None
-        best_first = [told[i].configuration for i in np.argsort(values, kind="stable")]
-        pool = candidates(
-            self.space, rng, taken, known, best_first[:INCUMBENTS], int(self.options["candidates"])
-        )
+        best = [told[i].configuration for i in np.argsort(values, kind="stable")[:INCUMBENTS]]
+        count = int(self.options["candidates"])
+        pool = candidates(self.space, rng, self.taken, self.known, best, count)
         if not pool:
             return None
+        flying = list(self.pending.values())
         lies = np.full(len(flying), values.min())
         rows = self._rows([*(o.configuration for o in told), *flying])
         with quiet("skopt"):

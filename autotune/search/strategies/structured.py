@@ -150,9 +150,8 @@ class Layout:
         targets = history.targets() if observations else None
         if targets is None or not targets.logarithmic:
             return None
-        data = self.data(*_with_number(problem, observations))
-        model = _model(self.shape, data)
-        return Expectation(self, model, model.fit(data, Beliefs.of(self.shape)), targets)
+        model, parameters = self._fitted(self.data(*_with_number(problem, observations)))
+        return Expectation(self, model, parameters, targets)
 
     def pace(self, problem: Problem, observations: Sequence[Observation]) -> Pace | None:
         """How the pace of the machine shows in these trials; ``None`` where nothing is known of it."""
@@ -160,8 +159,7 @@ class Layout:
         if targets is None or not targets.logarithmic:
             return None
         data = self.data(*_with_number(problem, observations))
-        model = _model(self.shape, data)
-        parameters = model.fit(data, Beliefs.of(self.shape))
+        model, parameters = self._fitted(data)
         slower = model.slowness(parameters, data)
         above = data.values - model.predict(parameters, data.rows)
         doubt = DOUBT * BUSY_NOISE**2
@@ -182,12 +180,15 @@ class Layout:
             out = np.arange(len(told)) % FOLDS == fold
             if out.all() or not out.any():
                 return True
-            shown = data.taken(~out)
-            model = _model(self.shape, shown)
-            parameters = model.fit(shown, Beliefs.of(self.shape))
+            model, parameters = self._fitted(data.taken(~out))
             by_model[out] = model.predict(parameters, data.rows.taken(out)) - data.values[out]
             by_process[out] = _foretold(self.features, inputs, data.values, out) - data.values[out]
         return bool(np.square(by_model).sum() <= np.square(by_process).sum())
+
+    def _fitted(self, data: Data) -> tuple[Bottleneck, Floats]:
+        """The model of this shape, and its parameters by these data."""
+        model = Bottleneck(self.shape, float(np.median(data.values)))
+        return model, model.fit(data, Beliefs.of(self.shape))
 
     def data(self, told: Sequence[Observation], values: Floats) -> Data:
         """Trials with these numbers as the model's data.
@@ -208,10 +209,6 @@ def _with_number(problem: Problem, observations: Sequence[Observation]) -> tuple
     losses = signed(problem, observations)
     known = ~np.isnan(losses)
     return [o for o, number in zip(observations, known, strict=True) if number], losses[known]
-
-
-def _model(shape: Shape, data: Data) -> Bottleneck:
-    return Bottleneck(shape, float(np.median(data.values)))
 
 
 def _foretold(features: Features, inputs: Inputs, values: Floats, out: NDArray[np.bool_]) -> Floats:

@@ -137,7 +137,7 @@ def remeasure(
                 fresh = read_in_fresh_processes(spec, executor, plan, rounds, kept.keep)
             verdict = _confirmed(spec, verdict, contenders, fresh)
     except BaseException:  # an interrupt too: what was read until then was measured
-        kept.finish({c.label: _cut_short(c) for c in contenders})
+        kept.finish({c.label: _cut_short(c) for c in contenders}, ledger.environment_hash)
         raise
     progress.defended(rounds)
     noisy = [r for c in contenders for r in scattered(c.readings, spec.goals[0])]
@@ -150,7 +150,7 @@ def remeasure(
         "told": knew,
         "outcomes": {label: [str(o.status), o.message] for label, o in outcomes.items()},
     }
-    kept.finish({c.label: outcome_of(spec, c) for c in contenders})
+    kept.finish({c.label: outcome_of(spec, c) for c in contenders}, ledger.environment_hash)
     ledger.store.save_verdict(study.record.id, ledger.session_id, document)
 
 

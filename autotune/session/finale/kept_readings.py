@@ -125,8 +125,8 @@ class KeptReadings:
         self._kept = [len(c.readings) for c in self._contenders]
         self._at = monotonic()
 
-    def finish(self, outcomes: Mapping[str, Outcome], environment_hash: str = "") -> None:
-        """Write down what each came to, by its label."""
+    def finish(self, outcomes: Mapping[str, Outcome], environment_hash: str) -> None:
+        """Write down what each came to, by its label, and in which environment."""
         for trial, kept, contender in zip(self._trials, self._kept, self._contenders, strict=True):
             outcome = outcomes[contender.label]
             rest = replace(outcome, readings=outcome.readings[kept:])

@@ -46,7 +46,9 @@ def load_spec(
         spec = read_spec(Path(space), device=device_facts(), workload=facts_of("workload", workload or {}))
     else:
         expected = "the path of a space file, a StudySpec, or a Space together with an objective"
-        raise InputError(Problem(f"the space is {space!r:.60}", expected=expected))
+        own = 'to run the trials yourself, autotune.StudySpec("NAME", space)'
+        hint = own if isinstance(space, Space) else ""
+        raise InputError(Problem(f"the space is {space!r:.60}", expected=expected, hint=hint))
     return _with(spec, trials, time, patience, strategy, seed)
 
 

@@ -204,6 +204,14 @@ def test_an_entrant_that_was_not_warmed_up_is_so_by_its_first_reading() -> None:
     assert [(r.value, r.discarded) for r in runner.read(1).readings] == [(1.0, "warm-up"), (2.0, "")]
 
 
+def test_the_first_reading_of_an_entrant_counts_where_the_time_limit_allows_no_other() -> None:
+    """What takes more than half of the limit had been killed by it, every contender, when measured again."""
+    for settings, discarded in ({}, [""]), ({"warmup": 1}, ["warm-up", ""]):
+        runner = Runner(Tape([1.0, 2.0]), METRICS, MeasureSettings(timeout=1e-9, **settings))
+        runner.enter(CONFIGURATION, lambda: CONFIGURATION, seed=0, warm_up=False)
+        assert [r.discarded for r in runner.read(1).readings] == discarded
+
+
 def test_a_long_reading_needs_no_warm_caches() -> None:
     runner = Runner(Tape(noisy()), METRICS, SETTINGS)
     runner.enter(CONFIGURATION, lambda: CONFIGURATION, seed=0)

@@ -96,6 +96,8 @@ def test_what_was_read_before_a_failure_is_kept(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s.db") as store:
         [failed] = [t for t in store.trials(result.study.id) if t.status is Status.CRASHED]
         kept = [r for r in store.readings(failed.id) if not r.discarded]
+        again = [t for t in store.trials(result.study.id) if t.purpose != "search"]
+        assert all(store.environment(t.environment_hash) for t in again), "each number says where it is from"
     assert failed.purpose == "final" and failed.configuration == {"x": 4}
     assert 1 <= len(kept) <= 4, "four; less where others had the core and it was read again"
     assert [(r.value, r.context["round"]) for r in kept] == [(2.0, n) for n in range(len(kept))]
@@ -149,7 +151,8 @@ def test_what_only_some_were_read_in_is_left_out(tmp_path: Path) -> None:
         for contender, rounds in zip(contenders, (11, 4, 2), strict=True):
             contender.readings += [Reading("time", 1.0, context={"round": n}) for n in range(rounds)]
         lost = Outcome(Status.LOST)
-        kept.finish({c.label: replace(lost, readings=tuple(c.readings)) for c in contenders})
+        outcomes = {c.label: replace(lost, readings=tuple(c.readings)) for c in contenders}
+        kept.finish(outcomes, old.environment_hash)
         again = [Contender(c.label, c.what) for c in contenders]
         now = store.open_session(study.id, {}, old.environment_hash, 1, "here")
         assert take_up(store, Place(study.id, now, segment), again) == 3 + 3 + 2
@@ -169,7 +172,8 @@ def test_what_a_lost_process_had_begun_to_read_is_in_no_round(tmp_path: Path) ->
         segment = store.trials(study.id)[0].segment_id
         last = store.open_session(study.id, {}, old.environment_hash, 1, "here")
         kept = KeptReadings(store, Place(study.id, last, segment), contenders, 4)
-        kept.finish({c.label: interleaved.failed(c, gone) for c in contenders})
+        outcomes = {c.label: interleaved.failed(c, gone) for c in contenders}
+        kept.finish(outcomes, old.environment_hash)
         again = [Contender(c.label, c.what) for c in contenders]
         now = store.open_session(study.id, {}, old.environment_hash, 1, "here")
         assert take_up(store, Place(study.id, now, segment), again) == 4
