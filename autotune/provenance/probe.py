@@ -95,12 +95,12 @@ def gcc() -> Capability:
     return Capability("gcc", answer == 42, _version(command), needed, remedy)
 
 
-def tool(name: str, needed_for: str, remedy: str, arguments: Sequence[str] = ("--version",)) -> Capability:
+def tool(name: str, needed_for: str, remedy: str) -> Capability:
     """A program on PATH that answers when asked for its version."""
     path = shutil.which(name)
     if path is None:
         return Capability(name, False, "not on PATH", needed_for, remedy)
-    done = _run([path, *arguments])
+    done = _run([path, "--version"])
     if isinstance(done, str) or done.returncode:
         why = done if isinstance(done, str) else f"exit code {done.returncode}: {done.stderr.strip()[-200:]}"
         return Capability(name, False, f"{path}: {why}", needed_for, remedy)

@@ -61,9 +61,7 @@ def reasons_in(mask: int | None) -> tuple[str, ...]:
     return tuple(name for name, bit in REASONS.items() if mask is not None and mask & bit)
 
 
-def why_throttled(
-    before: Conditions, after: Conditions, steady_mhz: float | None, least: float = LEAST_CLOCK
-) -> str:
+def why_throttled(before: Conditions, after: Conditions, steady_mhz: float | None) -> str:
     """Why a reading between two moments does not count, in a few words; empty where it does.
 
     ``steady_mhz``: the SM clock at the end of the warm-up of this kernel; ``None`` is unknown.
@@ -74,7 +72,7 @@ def why_throttled(
             return abnormal[0].replace("_", " ")
     clock = after.sm_clock_mhz
     capped = "power_cap" in reasons_in(after.throttle_reasons)  # by this kernel, or the one just before it
-    if clock is not None and steady_mhz and clock < least * steady_mhz and not capped:
+    if clock is not None and steady_mhz and clock < LEAST_CLOCK * steady_mhz and not capped:
         return f"the clock fell to {clock:.0f} MHz from {steady_mhz:.0f}"
     return ""
 

@@ -39,6 +39,9 @@ SHORT_SECONDS = 500e-6
 MOST_HOLD_SECONDS = 20e-3
 """The longest time for which the device is kept busy while the host launches ahead."""
 
+ROUGH_SECONDS = 100e-6
+"""The least time of the calls together from which the rough time of a call is taken."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -199,8 +202,8 @@ class Timer:
             self._hold = min(1.5 * launching * self.plan.batches, MOST_HOLD_SECONDS)
 
 
-def rough_seconds(apparatus: Apparatus, call: Callable[[], None], least: float = 100e-6) -> float:
-    """The rough time of a call, from calls that last ``least`` seconds together; the first is not counted."""
+def rough_seconds(apparatus: Apparatus, call: Callable[[], None]) -> float:
+    """The rough time of a call, from several calls in a row; the first is not counted."""
     events = apparatus.events
     call()
     events.synchronise()
@@ -212,6 +215,6 @@ def rough_seconds(apparatus: Apparatus, call: Callable[[], None], least: float =
         end = events.record()
         events.synchronise()
         seconds = events.elapsed(start, end)
-        if seconds >= least or count >= MOST_CALLS:
+        if seconds >= ROUGH_SECONDS or count >= MOST_CALLS:
             return seconds / count
-        count = min(MOST_CALLS, max(count + 1, math.ceil(1.5 * count * least / max(seconds, 1e-9))))
+        count = min(MOST_CALLS, max(count + 1, math.ceil(1.5 * count * ROUGH_SECONDS / max(seconds, 1e-9))))

@@ -17,6 +17,12 @@ from autotune.measure.groups.messages import Raised
 from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
 from autotune.status import Status
 
+SLOW_FACTOR = 1.5
+"""A rank busy for more than this times the median of the others is slow."""
+
+LEAST_DIFFERENCE = 0.05
+"""Seconds: a rank busy for at most this much longer than the others is not slow."""
+
 
 class RankDied(Signal):
     """The process of a rank ended, or its function raised an unexpected exception."""
@@ -137,10 +143,10 @@ def waits(phase: str) -> bool:
     return phase.startswith(("wait", "communicate", "done"))
 
 
-def slow_ranks(busy: Sequence[float], factor: float = 1.5, least: float = 0.05) -> tuple[str, ...]:
-    """A sentence for each rank that was busy ``factor`` times as long as the median of the others.
+def slow_ranks(busy: Sequence[float]) -> tuple[str, ...]:
+    """A sentence for each rank that was busy for much longer than the median of the others.
 
-    ``busy``: seconds of each rank, without waiting; differences below ``least`` seconds do not count.
+    ``busy``: seconds of each rank, without waiting.
     """
     said = []
     for rank, own in enumerate(busy):
@@ -148,6 +154,6 @@ def slow_ranks(busy: Sequence[float], factor: float = 1.5, least: float = 0.05) 
         if not others:
             continue
         median = sorted(others)[len(others) // 2]
-        if own > factor * median and own - median > least:
+        if own > SLOW_FACTOR * median and own - median > LEAST_DIFFERENCE:
             said.append(f"rank {rank} was busy for {own:.3g} s, the others for {median:.3g} s")
     return tuple(said)

@@ -14,6 +14,9 @@ from autotune.space.reading.yaml_nodes import YamlList, YamlMap, YamlNode, YamlS
 
 T = TypeVar("T")
 
+_MOST = 2**63 - 1
+"""The largest whole number that SQLite can hold."""
+
 
 def text(node: YamlNode, title: str) -> str:
     if not isinstance(node, YamlScalar) or not isinstance(node.value, str):
@@ -51,14 +54,14 @@ def number(
     return convert
 
 
-def integer(low: int, high: int = 2**63 - 1, *, expected: str = "") -> Converter[int]:
-    """A whole number from ``low`` to ``high``; ``1e3`` counts as one."""
+def integer(low: int) -> Converter[int]:
+    """A whole number, ``low`` or more, that SQLite can hold; ``1e3`` counts as one."""
 
     def convert(node: YamlNode, title: str) -> int:
         value = _numeric(node)
-        if value is None or not math.isfinite(value) or value != int(value) or not low <= value <= high:
-            limit = f", at most {high}" if value is not None and value > high else ""
-            raise wrong(node, title, (expected or f"a whole number, {low} or more") + limit)
+        if value is None or not math.isfinite(value) or value != int(value) or not low <= value <= _MOST:
+            limit = f", at most {_MOST}" if value is not None and value > _MOST else ""
+            raise wrong(node, title, f"a whole number, {low} or more{limit}")
         return int(value)
 
     return convert
