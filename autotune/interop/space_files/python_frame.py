@@ -43,6 +43,8 @@ class Frame:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute()) if name in self.source.calls:
                 pass  # another name for a function that is known by it
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if self.only_made(value):
+                self.scope[name] = self.source.not_understood(statement)
             case ast.Assign(targets=targets, value=value):
                 found = self.value(value)
                 for target in targets:
@@ -129,11 +131,30 @@ class Frame:
                 continue
             if names[-1] not in LATER and hands_functions(decorator, lambda name: bool(self.closure(name))):
                 return False  # they may be called at once
-            for given in (*decorator.args, *(keyword.value for keyword in decorator.keywords)):
-                if any(isinstance(part, (ast.Call, ast.NamedExpr)) for part in ast.walk(given)):
-                    self.spread([given])
+            self.carry_out_arguments(decorator)
         self.defined(function)  # its defaults
         return True
+
+    def only_made(self, value: ast.expr) -> bool:
+        """Whether it is ``triton.autotune(...)(kernel)`` or the like, so that it alone is unknown."""
+        called = value
+        while isinstance(called, ast.Call):
+            called = called.func
+        names = ast.unparse(called).split(".")
+        own = names[0] in self.scope or not self.source.foreign(names[0])
+        if called is value or own or names[-1] not in LATER:
+            return False
+        self.carry_out_arguments(value)
+        return True
+
+    def carry_out_arguments(self, call: ast.expr) -> None:
+        """Of a call that is not understood itself."""
+        while isinstance(call, ast.Call):
+            for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+                calls = any(isinstance(part, (ast.Call, ast.NamedExpr)) for part in ast.walk(given))
+                if calls and not self.only_made(given):
+                    self.spread([given])
+            call = call.func
 
     def augmented(self, statement: ast.stmt, left: Any, op: ast.operator, right: Any) -> Any:
         """``left += right``: a list, dictionary or set stays the same one, also under its other names."""

@@ -190,7 +190,7 @@ def _environment(node: YamlNode | None, check: _PlaceholderCheck, problems: Prob
                 entry.where,
                 "letters, digits and _",
             )
-    return mapping(entries, title, lambda part, name: check(written(part, name), part), problems)
+    return mapping(entries, title, lambda part, name: _argument(part, name, check, problems), problems)
 
 
 def _config(node: YamlNode | None, check: _PlaceholderCheck, problems: Problems) -> tuple[str, str]:

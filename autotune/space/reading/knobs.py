@@ -216,12 +216,13 @@ class _KnobReader:
         sorts = [_sort(value) for value in values]
         for item, sort in zip(listed, sorts, strict=True):
             if sort != sorts[0]:
+                quote = "quoted, a number is a text; " if {sort, sorts[0]} == {"numbers", "texts"} else ""
                 raise InputError(
                     Problem(
                         f"{fields.name('values')} mixes {sorts[0]} with {sort}",
                         item.where,
                         f"{sorts[0]} only, since the order of values says which are near",
-                        "choices may be of any sort",
+                        f"{quote}choices may be of any sort",
                     )
                 )
         return OrderedValues(self.name, tuple(values))

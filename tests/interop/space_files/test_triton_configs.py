@@ -326,9 +326,29 @@ def backward(x, n, BLOCK):
 """
 
 
-def test_kernels_may_share_a_function_that_goes_through_a_list(tmp_path: Path) -> None:
-    """The second was refused, as if the decorator of the first changed BLOCKS."""
-    file = write(tmp_path, SHARED)
+CALLED = """
+BLOCKS = [32, 64]
+
+def configs(blocks):
+    found = []
+    for block in blocks:
+        found.append(Config({"BLOCK": block}))
+    return found
+
+@triton.jit
+def kernel(x, n, BLOCK):
+    pass
+
+forward = triton.autotune(configs=configs(BLOCKS), key=["n"])(kernel)
+between = triton.heuristics({"A": lambda values: 1})(triton.autotune(configs(BLOCKS), ["n"])(kernel))
+backward = triton.autotune(configs=configs(blocks=BLOCKS), key=["n"])(kernel)
+"""
+
+
+@pytest.mark.parametrize("source", [SHARED, CALLED])
+def test_kernels_may_share_a_function_that_goes_through_a_list(tmp_path: Path, source: str) -> None:
+    """The second was refused, as if what makes the first changed BLOCKS."""
+    file = write(tmp_path, source)
     for kernel in ("forward", "backward"):
         assert [c["BLOCK"] for c in read_back(file, kernel=kernel).feasible] == [32, 64]
 

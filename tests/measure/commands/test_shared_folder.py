@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ def test_where_nothing_can_be_written_down_it_is_built_again(
     monkeypatch.setenv(VARIABLE, "/proc")  # a folder in which not even root can make a file
     stamp = BuildStamp(tmp_path, tmp_path)
     with alone_at(tmp_path):
+        shutil.rmtree(tmp_path / "nowhere")  # as a mount that goes away
         stamp.clear()
         stamp.write("one")
         assert not stamp.says("one")
