@@ -34,7 +34,7 @@ def test_a_folder_has_one_stamp_by_whatever_path_it_is_reached(tmp_path: Path) -
 def test_where_nothing_can_be_written_down_it_is_built_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLE, "/proc")  # a folder in which not even root can make a file
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "nowhere"))
     stamp = BuildStamp(tmp_path, tmp_path)
     with alone_at(tmp_path):
         shutil.rmtree(tmp_path / "nowhere")  # as a mount that goes away
