@@ -1,4 +1,4 @@
-"""A dictionary that stays as it is. Answers that are kept are handed to many: none may change another's."""
+"""A read-only dictionary: a cached answer is given to many callers, and none may change it for the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recipes measured again: what each says, with what it is measured, and what has changed since."""
+"""Measuring recipes again: what each claims, what it is measured with, and what has changed since."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from autotune.store.store import Store
 
 @dataclass(frozen=True)
 class Verified:
-    """A recipe that was measured again, or why not."""
+    """A recipe that was measured again, or that could not be (``result`` says why)."""
 
     recipe: Recipe
     result: Verification
     changed: tuple[str, ...] = ()
-    """What is not as it was, as far as that is known."""
+    """What has changed since, as far as it is known: a text for each."""
     kept: str = ""
-    """Where the readings are, or why they are nowhere."""
+    """Where the readings are kept, or why they are not."""
 
 
 def verify_study(url: str | None, name: str | None) -> Verified | None:
     """Measure the winner of a study again; its readings become trials of the study.
 
-    ``None`` where the study has no winner. Raises :class:`autotune.errors.AutotuneError` for a store or study
-    that is not there.
+    ``None`` if the study has no winner. Raises :class:`autotune.errors.AutotuneError` if there is no such
+    store or study.
     """
     with Store.open(url, readonly=True) as store:
         study = store.study(name)
@@ -81,7 +81,7 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
 
 
 def verify_file(known: Known, here: Here) -> Iterator[Verified]:
-    """Measure each recipe that is of this device again. Their readings are nowhere but in the answer."""
+    """Measure each recipe of this device again. Their readings are not stored, only returned."""
     for recipe in known.recipes:
         reason = _unmeasurable(recipe, False)
         if not reason and recipe.device not in here.names:
@@ -107,7 +107,7 @@ def _unmeasurable(recipe: Recipe, replayed: bool) -> str:
 
 
 def claim_of(recipe: Recipe) -> Claim:
-    """What is held against what is measured now."""
+    """What the recipe claims, to be compared with the new measurement."""
     metric, speedup = recipe.metric, recipe.speedup
     value = None
     if metric is not None:
@@ -141,7 +141,8 @@ def _spec_in(known: Known, recipe: Recipe) -> StudySpec:
 # -- what has changed -----------------------------------------------------------------------------------
 
 _SAID_ELSEWHERE = ("packages.", "compilers.", "code.", "code")
-"""Packages and compilers that the objective uses are among its versions, its code is its source."""
+"""Differences of environments that are reported otherwise: packages and compilers by the recipe's versions,
+code by its source."""
 
 
 def _changed(
