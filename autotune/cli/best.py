@@ -51,7 +51,7 @@ def command(form: str, front: bool, study: str | None, store: str | None, as_jso
 
 
 def say(result: Result, form: str, front: bool) -> str:
-    """The best configuration, or each of the front; in YAML with what is known of it as a comment."""
+    """The best configuration, or each one on the front; YAML has a comment above it on how good it is."""
     from autotune.report.words.summary import headline, say_goals
     from autotune.space.spec import say_workload
 
@@ -86,7 +86,10 @@ def _env(configuration: Mapping[str, Value]) -> str:
 
 
 def _variables(knobs: Iterable[str]) -> dict[str, str]:
-    """The variable of each knob. :class:`InputError` for one that no shell takes, or that two knobs share."""
+    """The shell variable of each knob.
+
+    Raises :class:`InputError` for a name that is no variable of a shell, and for one that two knobs share.
+    """
     others = "--format flags, json or yaml has the knobs by their own names"
     found: dict[str, str] = {}
     problems = []
@@ -134,4 +137,4 @@ FORMS: dict[str, tuple[Callable[[Configuration], str], str]] = {
     "flags": (_flags, "\n"),
     "set": (_set, "\n"),
 }
-"""How a configuration is written, and what stands between those of a front."""
+"""By format: how a configuration is written, and the text between two configurations of a front."""

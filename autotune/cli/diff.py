@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from autotune.report.differences.difference import Contrast, Differences, Pair
 
 MOST = 12
-"""Lines of one part; all of them are in the JSON document."""
+"""The most lines shown of one part; the JSON document has all."""
 
 
 @click.command("diff")

@@ -112,7 +112,7 @@ def importance_figure(frame: pd.DataFrame) -> Figure:
     axes.hlines(y, shown["low"], shown["high"], color=INK, lw=1.4)
     axes.set_yticks(y, [words(name, 28) for name in shown["knob"]])
     axes.grid(visible=False, axis="y")
-    drawing.label(axes, "part of the variance that the knob has a hand in")
+    drawing.label(axes, "share of the variance in which the knob plays a part")
     return figure
 
 

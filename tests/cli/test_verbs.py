@@ -307,15 +307,15 @@ def test_a_misspelt_verb_is_named_with_the_nearest(tmp_path: Path) -> None:
     [
         (
             ["verify", "a.zip", "--study", "small"],
-            "a.zip is to be verified, and what --study or",
+            "a.zip was given, and --study or --recipes too",
         ),
         (["verify", "small", "--recipes", "r.json"], "one of them at a time"),
-        (["verify", "--digest", "00"], "--digest is of an archive"),
+        (["verify", "--digest", "00"], "--digest is only for an archive"),
         (["report", "small", "--study", "small"], "one study at a time"),
         (["show", "small", "--study", "other"], "the study is small, and --study other"),
-        (["export", "--to", "-"], "stdout takes rows alone"),
+        (["export", "--to", "-"], "only rows can be written to stdout"),
         (["export", "--to", "-", "--format", "csv", "--json"], "without --json"),
-        (["export", "--to", "a.csv", "--licence", "MIT"], "--licence is of an archive, not of csv"),
+        (["export", "--to", "a.csv", "--licence", "MIT"], "--licence is only for an archive, not for csv"),
     ],
 )
 def test_options_that_say_nothing_together_are_refused(
