@@ -34,7 +34,7 @@ def nothing_found(statuses: Mapping[str, int], reason: str, changed: bool) -> st
 
 
 def commonest_failure(trials: Sequence[TrialRecord]) -> str:
-    """``3 of 4 ended as crashed, as trial 0: ValueError: never``, the commonest failure; empty if none failed."""
+    """The commonest failure (``3 of 4 ended as crashed, as trial 0: ValueError: never``); else empty."""
     failed = [trial for trial in trials if trial.status.failed]
     if not failed:
         return ""

@@ -14,7 +14,7 @@ Finished: TypeAlias = TrialRecord | ResultRecord
 
 
 def observe_record(trial: Finished) -> Observation:
-    """What a strategy is told of a trial: of a failure no metrics, but how far a ``wrong`` one is past a bound."""
+    """What a strategy is told of a trial: of a failure no metrics; of a ``wrong`` one, those with bounds."""
     usable = {} if trial.status.failed else trial.metrics
     wrong = trial.metrics if trial.status is Status.WRONG else {}
     return Observation(
