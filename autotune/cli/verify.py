@@ -54,7 +54,7 @@ def command(
     """
     if what is not None and (study is not None or file is not None):
         message = f"{what} was given, and --study or --recipes too"
-        raise InputError(Problem(message, expected="one thing to verify at a time"))
+        raise InputError(Problem(message, expected="one of them at a time"))
     if what is not None and what.endswith(".zip"):
         return _archive(Path(what), digest, store, as_json)
     if digest is not None:

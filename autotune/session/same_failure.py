@@ -24,7 +24,7 @@ MISTAKEN = "the same mistake in every trial"
 """The reason of a search that ended for it."""
 
 ENOUGH = 10
-"""How many failures are enough: a mistake of just half of the configurations ends one search in a thousand."""
+"""How many failures are enough: a mistake of half the configurations only ends one search in a thousand."""
 
 ENOUGH_SURE = 3
 """How many are enough of a mistake that certainly does not depend on the configuration. Not 1 or 2: a

@@ -66,7 +66,7 @@ class Slice:
 def next_slice(
     standings: Mapping[int, Standing], order: Sequence[int], trials: int | None, seconds: float | None
 ) -> Slice | None:
-    """The next slice; ``None`` if the budget of ``trials`` and ``seconds`` over all is spent or all are closed.
+    """The next slice; ``None`` if the total budget of ``trials`` or ``seconds`` is spent, or all are closed.
 
     ``standings`` are by the workload's index in the family; ``order`` has the indices of those that can be
     searched, in the order in which they begin (:func:`order_of`).

@@ -1,4 +1,4 @@
-"""What a cross measurement of a family says, read from the store as a matrix of workloads and configurations."""
+"""What a cross measurement of a family says, read from the store as a matrix: workloads by configurations."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_no_other_is_taken_where_there_is_no_time_or_it_is_long_or_failed() -> N
 def test_a_busy_machine_is_said_where_half_of_the_readings_have_waited() -> None:
     readings = [reading(1.0, share) for share in (0.0, 0.4, 0.5)]
     assert usual_wait([*readings, WARM_UP]) == 0.4 and usual_wait([]) == 0.0
-    assert say_busy(0.4).startswith("other programs had the core for 40% of a reading")
+    assert say_busy(0.4).startswith("other programs had the core for 40% of the time or more")
     assert say_busy(0.01) == ""
 
 
