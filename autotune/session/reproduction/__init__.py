@@ -1,1 +1,1 @@
-"""Repeating what was done: results are measured again and compared, proposals derived again from the record."""
+"""Repeating what was done: results are measured again and compared, proposals are derived from the record."""
