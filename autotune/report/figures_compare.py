@@ -65,7 +65,7 @@ def regressions_figure(frame: pd.DataFrame) -> Figure:
 
 
 def matrix_figure(frame: pd.DataFrame, row: str, column: str, value: str, *, best_is: float = 1.0) -> Figure:
-    """A square for each ``row`` and ``column`` of a long frame; darker means ``value`` is nearer ``best_is``."""
+    """A square for each ``row`` and ``column`` of a long frame; darker if ``value`` is nearer ``best_is``."""
     if frame.empty:
         return drawing.nothing("nothing to compare")
     rows, columns = list(dict.fromkeys(frame[row])), list(dict.fromkeys(frame[column]))

@@ -56,7 +56,7 @@ def notebook_store(recorded: str | os.PathLike[str] = RECORDED) -> str:
 
 
 def _write(content: bytes, unpacked: Path) -> None:
-    """Write the file in a folder of our own, as a whole or not at all, even if two notebooks begin at once."""
+    """Write the file as a whole or not at all, in a folder that only this user can write to."""
     unpacked.parent.mkdir(mode=0o700, exist_ok=True)
     if unpacked.parent.stat().st_uid != os.getuid():
         raise InputError(f"{unpacked.parent} belongs to somebody else")
