@@ -177,9 +177,11 @@ class Rule:
                 problems.append(
                     Problem(f"this rule knows no {name!r}", None, expected, nearest(name, self.names))
                 )
+        bounded = _bounded(self.tree)
         for name in self.names:
-            numbers = [w[name] for w in self.workloads if name in w]
-            if name in workload and _are_numbers(numbers) and not _are_numbers([workload[name]]):
+            learned = [w[name] for w in self.workloads if name in w]
+            is_number = name in bounded or (bool(learned) and _are_numbers(learned))
+            if name in workload and is_number and not _are_numbers([workload[name]]):
                 problems.append(Problem(f"{name} is {workload[name]!r}", expected="a number"))
         if problems:
             raise InputError(problems)
@@ -198,6 +200,15 @@ class Rule:
             "evidence": dict(self.evidence),
             "space": dict(self.space),
         }
+
+
+def _bounded(tree: Tree) -> set[str]:
+    """The names of which the thresholds of ``tree`` compare products."""
+    if isinstance(tree, Leaf):
+        return set()
+    own = tree.condition
+    names = {*own.product, *own.over} if isinstance(own, Threshold) else set()
+    return names | _bounded(tree.then) | _bounded(tree.otherwise)
 
 
 def _are_numbers(values: list[Any]) -> bool:
