@@ -263,9 +263,7 @@ def _mistake(result: Result) -> list[str]:
     facts = next(trial.facts for trial in result.trials if MISTAKE in trial.facts)
     said = [f"{'mistake':14} {shorten_middle(str(facts[MISTAKE]), MOST_OF_A_MESSAGE)}"]
     if not facts.get(SURE):
-        limit = (
-            "(if only some configurations fail so, say it by raising autotune.Infeasible, or exit code 78)"
-        )
+        limit = "(if only some configurations fail so, say it by autotune.Infeasible, or by exit code 78)"
         said.append(f"{'':14} {limit}")
     return said
 
