@@ -47,13 +47,14 @@ def words(text: object, most: int = 40) -> str:
     return one_line(text, most).replace("$", r"\$")
 
 
-def blank(
-    height: float, rows: int = 1, *, width: float = WIDTH, ratios: Sequence[float] | None = None
-) -> Figure:
-    """A figure with ``rows`` plots, one below the other over the same x axis."""
+def blank(height: float, rows: int = 1, ratios: Sequence[float] | None = None) -> Figure:
+    """A figure of ``height`` inches with ``rows`` plots, one below the other over the same x axis.
+
+    ``ratios`` are the relative heights of the plots.
+    """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained", facecolor=PAPER)
+    figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor=PAPER)
     made = figure.subplots(rows, 1, squeeze=False, sharex=rows > 1, height_ratios=ratios)
     for axes in made[:, 0]:
         dress(axes)
@@ -93,9 +94,9 @@ def legend_above(axes: Axes) -> None:
     )
 
 
-def nothing(why: str, height: float = 1.2) -> Figure:
+def nothing(why: str) -> Figure:
     """A figure that only says why there is nothing to draw."""
-    figure = blank(height)
+    figure = blank(1.2)
     [axes] = figure.axes
     axes.set_axis_off()
     axes.text(0.5, 0.5, words(why, 200), ha="center", va="center", color=MUTED, fontsize=SMALL + 1, wrap=True)

@@ -14,6 +14,9 @@ from autotune.ready import ready_root
 from autotune.report.evidence import opened
 from autotune.store.databases.address import VARIABLE, read_address
 
+FOLDER = Path("results")
+"""Where the notebooks are, in the current folder."""
+
 
 def notebooks_in(folder: Path) -> list[Path]:
     """The notebooks in ``folder``; if it has none, copies are made there, which the user can change."""
@@ -24,10 +27,8 @@ def notebooks_in(folder: Path) -> list[Path]:
     return [Path(shutil.copy(path, folder)) for path in sorted((ready_root() / "results").glob("*.ipynb"))]
 
 
-def open_notebooks(
-    store: str | None, host: str, port: int, open_browser: bool, folder: Path = Path("results")
-) -> NoReturn:
-    """Replace this process by JupyterLab in ``folder``, whose notebooks read ``store``.
+def open_notebooks(store: str | None, host: str, port: int, open_browser: bool) -> NoReturn:
+    """Replace this process by JupyterLab in the folder ``results``, whose notebooks read ``store``.
 
     It listens on ``host`` and ``port``, or on a later port if that is taken, and requires its token.
 
@@ -41,7 +42,7 @@ def open_notebooks(
     if importlib.util.find_spec("jupyterlab") is None:
         hint = "pip install jupyterlab ipykernel, or open the notebooks in results/ with another program"
         raise InputError(Problem("JupyterLab is not installed", hint=hint))
-    notebooks_in(folder)
+    notebooks_in(FOLDER)
     address = read_address(store)
     environment = dict(os.environ)
     if named or (address.file is not None and address.file.exists()):
@@ -52,7 +53,7 @@ def open_notebooks(
         options.append("--no-browser")
     if os.geteuid() == 0:
         options.append("--allow-root")  # without this it does not start in most containers
-    command = [sys.executable, "-m", "jupyterlab", *options, str(folder)]
+    command = [sys.executable, "-m", "jupyterlab", *options, str(FOLDER)]
     sys.stdout.flush()
     # It replaces this process, so that it gets its signals: on an interrupt it asks whether to stop.
     os.execve(sys.executable, command, environment)

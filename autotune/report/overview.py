@@ -26,8 +26,8 @@ COLUMNS = (
 )
 
 
-def studies(place: Place = None, names: list[str] | None = None) -> pd.DataFrame:
-    """A row for each study, the newest first; ``names`` selects those with these names.
+def studies(place: Place = None) -> pd.DataFrame:
+    """A row for each study, the newest first.
 
     Columns: ``study`` (its label), ``workload``, ``state`` (``searching``, ``finished``, ``stopped``: its
     last session was not closed, ``empty``), ``trials``, ``of`` (the budget, NaN without one), ``succeeded``,
@@ -40,7 +40,7 @@ def studies(place: Place = None, names: list[str] | None = None) -> pd.DataFrame
     import pandas as pd
 
     with opened(place) as store:
-        rows = [_row(store, study) for study in reversed(store.studies()) if not names or study.name in names]
+        rows = [_row(store, study) for study in reversed(store.studies())]
         url = store.url
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     frame.attrs["store"] = url
