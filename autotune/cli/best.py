@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     help="yaml; json (with metrics and speed-up); env (KNOB=value lines, in capitals); flags (--knob=value);"
     " set (--set knob=value, for a script with run.add_arguments).",
 )
-@click.option("--front", is_flag=True, help="With several goals: every configuration that none other beats.")
+@click.option("--front", is_flag=True, help="With several goals: each configuration that no other beats.")
 @study_argument()
 @store_option
 @json_option
@@ -90,7 +90,7 @@ def _variables(knobs: Iterable[str]) -> dict[str, str]:
 
     Raises :class:`InputError` for a name that is no variable of a shell, and for one that two knobs share.
     """
-    others = "--format flags, json or yaml has the knobs by their own names"
+    others = "with --format flags, json or yaml, knobs keep their own names"
     found: dict[str, str] = {}
     problems = []
     for name in knobs:
@@ -98,7 +98,7 @@ def _variables(knobs: Iterable[str]) -> dict[str, str]:
         earlier = next((knob for knob, known in found.items() if known == variable), None)
         if not (variable.isascii() and variable.isidentifier()):
             expected = "letters from a to z, digits and underscores"
-            message = f"the knob {name!r} has no name that a shell takes for a variable"
+            message = f"the name of the knob {name!r} cannot be that of a shell variable"
             problems.append(Problem(message, expected=expected, hint=others))
         elif earlier is not None:
             problems.append(Problem(f"the knobs {earlier!r} and {name!r} are both {variable}", hint=others))

@@ -345,7 +345,7 @@ def _say_forecast(forecast: dict[str, Any], given: float | None) -> Iterator[str
         between = f" ({say_seconds(lasts['low'])} to {say_seconds(lasts['high'])})" if known else ""
         more = ", which is more than it is given" if given is not None and lasts["seconds"] > given else ""
         about = f"{say_seconds(lasts['seconds'])}{between}{more}"
-        yield f"  its {say_count(trials, 'trial')} to go take about {about}"
+        yield f"  the {say_count(trials, 'trial')} to go take about {about}"
     differs = f", which differs in its {', '.join(forecast['differs'])}" if forecast["differs"] else ""
     prepare, measure = say_value(each["prepare"], "s", 2), say_value(each["measure"], "s", 2)
     yield (

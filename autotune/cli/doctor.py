@@ -26,7 +26,7 @@ MOST = 20
     show_default=True,
     help="How long to measure the noise.",
 )
-@click.option("--store", metavar="URL", help="Examine this store in place of the machine.")
+@click.option("--store", metavar="URL", help="Examine this store instead of the machine.")
 @json_option
 def command(seconds: float, store: str | None, as_json: bool) -> int:
     """Say what works here and what is missing for what. Everything is tried, nothing is assumed.

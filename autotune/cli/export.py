@@ -142,7 +142,7 @@ def _by_ending(where: str) -> str:
         raise InputError(
             Problem(
                 f"the ending of {where} does not tell its format",
-                hint="say --format csv, parquet, json, t4, archive, optuna, mlflow or tensorboard",
+                hint="add --format csv, parquet, json, t4, archive, optuna, mlflow or tensorboard",
             )
         )
     return ENDINGS[ending]

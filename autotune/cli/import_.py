@@ -51,7 +51,7 @@ def _no_recording(database: Path) -> Problem:
 
     if is_store(URL.create("sqlite", database=str(database))):
         hint = "to see it: autotune show --store FILE; to hand a study on: autotune export --to STUDY.zip"
-        return Problem(f"{database} is a store, which is used where it lies", None, "", hint)
+        return Problem(f"{database} is a store, which needs no import", None, "", hint)
     hint = "a study of Optuna stays where it is: autotune.interop.optuna.AutotuneSampler goes on with it"
     expected = "an archive (.zip), a Kernel Tuner cache file or a T4 file"
     return Problem(f"{database} is a database of another program", None, expected, hint)
@@ -74,7 +74,7 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
         learned = f", and {others} that it learned from" if brought.others else ""
         echo(f"{label}: {trials} imported{learned}")
     else:
-        echo(f"{label} is here already, and the same: nothing was written")
+        echo(f"the store has {label} already, and it is the same: nothing was written")
     echo(f"  digest    {brought.digest}")
     echo(f"next:  autotune show --study {label}{same_store(store)}")
     return 0

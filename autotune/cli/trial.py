@@ -42,7 +42,7 @@ def command(word: str, study: str | None, store: str | None, as_json: bool) -> i
     else:
         echo(say(document, itself))
         if word.isdigit() and not study and int(word) != trial.number:
-            echo(f"note: {word} is its id in the store. Of a study's trial {word} say {itself.label}:{word}")
+            echo(f"note: {word} is its id in the store. Its study's trial {word} is {itself.label}:{word}")
     return 0
 
 

@@ -35,4 +35,4 @@ def refuse_existing(file: Path, force: bool, source: Path) -> None:
     if source.exists() and file.samefile(source):
         raise InputError(Problem(f"{file} is the file to read: it would be lost", hint="choose another -o"))
     if not force:
-        raise InputError(Problem(f"{file} exists", hint="choose another -o, or say --force"))
+        raise InputError(Problem(f"{file} exists", hint="choose another -o, or add --force"))

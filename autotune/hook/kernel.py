@@ -117,7 +117,7 @@ def _inside(function: Any) -> tuple[Any, tuple[str, ...]]:
     names = getattr(function, "arg_names", None)
     if names is None or not hasattr(function, "run"):
         hint = "put @autotune.kernel(...) above @triton.jit; another function is tuned by autotune.search"
-        raise InputError(Problem(f"{function!r} is no kernel of Triton's", hint=hint))
+        raise InputError(Problem(f"{function!r} is no Triton kernel", hint=hint))
     inner = function
     while not inspect.isfunction(inner):
         if type(inner).__name__ == "Autotuner":

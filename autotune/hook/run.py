@@ -86,15 +86,15 @@ class Run:
             return
         if link.again:
             warn(
-                f"the run {self.name!r} is opened after another one of the same trial: its reports go on from"
-                " there, and its last value counts. Of folds or repeats open one run, and report their mean"
+                f"the run {self.name!r} is opened after another one of the same trial: its reports continue"
+                " those, and its last value counts. For folds or repeats, open one run and report their mean"
             )
         if link.role == "nested":
-            warn(f"the run {self.name!r} is inside another one, which alone is tuned; it has its defaults")
+            warn(f"the run {self.name!r} is inside another one: only that is tuned, this has its defaults")
             link.close()
             return
         if link.role == "other":
-            warn(f"another process of this trial reports; the run {self.name!r} has its knobs, and is silent")
+            warn(f"another process of this trial reports: the run {self.name!r} has its knobs, but no report")
         self._rank = rank
         self._link = link
         self._knobs.searched = link.facts["knobs"]
@@ -266,8 +266,8 @@ class Run:
 
         assert self._rank is not None
         warn(
-            f"the run {self.name!r} is of rank {self._rank.number} of {self._rank.count}, which leaves it to"
-            " rank 0 to report, and that opened no run (RANK and the like say so, or rank= of autotune.run)"
+            f"the run {self.name!r} is of rank {self._rank.number} of {self._rank.count}, and only rank 0"
+            " reports, which opened no run (the rank is from RANK or the like, or rank= of autotune.run)"
         )
 
 

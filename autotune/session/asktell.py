@@ -75,7 +75,7 @@ class AskTell:
             opened.callback(self._ledger.close, "closed")
             self._stopping = make_stopping(spec, store, self._study.record.id, self._ledger.session_id)
             if self._stopping is not None and self._stopping.pauses:
-                message = "this policy of early_stopping pauses trials, which ask and tell cannot run on"
+                message = "this policy of early_stopping pauses trials, which ask and tell cannot resume"
                 others = "asha, async-hyperband, none, or one of Optuna's pruners"
                 raise InputError(Problem(message, expected=others))
             self._opened = opened.pop_all()
@@ -148,7 +148,7 @@ class AskTell:
     def _in_flight(self, trial: AskedTrial) -> None:
         if not isinstance(trial, AskedTrial) or not self._ledger.runs(trial.id):
             what = f"trial {trial.number}" if isinstance(trial, AskedTrial) else f"{trial!r:.60}"
-            message = f"{what} is not one that this session asked for and was not yet told of"
+            message = f"{what} is not in flight in this session: not asked for here, or told already"
             raise InputError(Problem(message, expected="a trial that ask() returned, once"))
 
     def result(self) -> Result:

@@ -26,11 +26,11 @@ def nothing_found(statuses: Mapping[str, int], reason: str, changed: bool) -> st
     if reason == EXHAUSTED and not statuses:
         return "no configuration satisfies the constraints; autotune check says what each removes"
     if reason == MISTAKEN:
-        return "all trials failed by the same mistake in the code, or for want of the same thing"
+        return "all trials failed by the same mistake in the code, or because the same thing is missing"
     ended = any(Status(status).finished for status in statuses)
     if changed and (others := statuses.get(Status.OK, 0)):
         return f"no configuration of the space as it is now succeeded; outside it {others} did"
-    return "no configuration succeeded" if ended else "no trial came to its end"
+    return "no configuration succeeded" if ended else "no trial has finished"
 
 
 def commonest_failure(trials: Sequence[TrialRecord]) -> str:

@@ -69,7 +69,7 @@ def _leaning(store: Store, study: StudyRecord) -> Iterator[str]:
     for (_, _, status), count in store.tally(study.id).items():
         counts[status] += count
     if running := counts[Status.RUNNING] + counts[Status.WAITING]:
-        yield f"{running} of its trials are running or waiting: a search may be at it"
+        yield f"{running} of its trials are running or waiting: a search may be using it"
     verdicts = [v for v in store.verdicts(study.id) if v.document.get("configuration") is not None]
     if verdicts:
         yield f"its verdict, and the recipe that it is: {verdicts[-1].document.get('label', 'a winner')} won"

@@ -252,7 +252,7 @@ def test_doctor_says_what_is_there(tmp_path: Path) -> None:
         (["export", "--to", "trials.xyz", "--store", "study.db"], "trials.xyz"),
         (["import", "absent.json"], "absent.json"),
         (["import", "objective.py"], "objective.py"),
-        (["import", "study.db"], "is a store, which is used where it lies"),
+        (["import", "study.db"], "is a store, which needs no import"),
         (["frobnicate"], "frobnicate"),
     ],
 )

@@ -44,7 +44,7 @@ class CallObjective(DeviceObjective):
         self.allowed = tolerance
         tensors = call.tensors
         if not tensors:
-            raise InputError("this call has no tensor: there is nothing to check an answer by")
+            raise InputError("this call has no tensor, so there is no answer to check")
         problems = [
             Problem(
                 f"there is no tensor {name!r} in this call", None, ", ".join(tensors), nearest(name, tensors)

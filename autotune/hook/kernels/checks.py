@@ -47,7 +47,7 @@ def read_tolerance(given: Any) -> float | None:
         return None
     if isinstance(given, bool) or not isinstance(given, Real) or math.isnan(given) or given < 0:
         expected = "a number from 0 on, such as 0.01 for one per cent of the largest value"
-        hint = "leave it out for what rounding explains"
+        hint = "leave it out to allow what rounding explains"
         raise InputError(Problem(f"tolerance is {given!r:.80}", None, expected, hint))
     return float(given)
 
@@ -61,8 +61,9 @@ def check_space(given: Any, rules: Sequence[str]) -> None:
         raise InputError(Problem(f"space is {given!r:.80}", None, expected))
     if rules and not isinstance(given, Mapping):
         whole = "a file" if isinstance(given, (str, Path)) else "an autotune.Space"
-        expected = f"the space to say its own: constraints are for knobs by name, and it is {whole}"
-        raise InputError(Problem(f"constraints are given beside it: {list(rules)!r:.80}", None, expected))
+        message = f"constraints are given, but space is {whole}: {list(rules)!r:.80}"
+        expected = "the constraints in the space itself: the argument is for knobs by name"
+        raise InputError(Problem(message, None, expected))
 
 
 def check_parameters(what: str, given: Sequence[str], names: Sequence[str], kernel: str) -> None:

@@ -161,7 +161,7 @@ class TunedKernel:
             return stored_recipes(self.settings.name, self.settings.key, self.settings.budget.store)
         except AutotuneError as error:  # a store that fails does no harm to a run
             warnings.warn(
-                f"{self.settings.name} is launched without what a store may know: {error}", stacklevel=2
+                f"{self.settings.name}: its recipe is chosen without the store: {error}", stacklevel=2
             )
             return ()
 

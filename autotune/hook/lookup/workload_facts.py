@@ -8,7 +8,7 @@ from typing import Any
 from autotune.errors import InputError, Problem
 from autotune.hook.recipes.case import Plain, as_plain
 
-_EXPECTED = "a number, a flag, a text, a list of such or a group of named ones"
+_EXPECTED = "a number, a flag, a text, or a list or a mapping of these"
 
 
 def read_facts(workload: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def _plain(value: Any) -> bool:
     return isinstance(value, (bool, str)) or _number(value)
 
 
-_PLAIN = "a number, a flag, a text, a list or an object of such"
+_PLAIN = "a number, a flag, a text, or a list or an object of these"
 _SIMPLE: dict[str, tuple[Callable[[Any], bool], str]] = {
     "name": (_text, 'a text: "gemm-c"'),
     "device": (_text, 'a text: "NVIDIA H200"'),
@@ -250,7 +250,7 @@ def _speedup(own: dict[str, Any], path: Path, reader: _Reader, what: str) -> Spe
     if own.get("speedup") is None:
         return None
     path = (*path, "speedup")
-    each = "a number, or null where it has no end"
+    each = "a number, or null where the interval has no end"
     found = reader.mapping(own["speedup"], path, f"'speedup' of {what}", _number_or_null, each)
     reader.known(found, path, Speedup.__dataclass_fields__, f"'speedup' of {what}")
     if not _number(found.get("estimate")):

@@ -34,7 +34,7 @@ def read_known(file: Path) -> Known:
     """
     try:
         if file.stat().st_size > MAX_BYTES:
-            raise InputError(Problem("this file is too large for one of recipes", Location(str(file))))
+            raise InputError(Problem("this file is too large to be one of recipes", Location(str(file))))
         text = file.read_text("utf-8")
     except FileNotFoundError:
         return Known()

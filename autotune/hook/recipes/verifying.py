@@ -72,7 +72,7 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
     changed = _changed(recipe, this_device(), before, now.to_document())
     claim = replace(claim_of(recipe), replicates=repeats, state=state_of(then))
     if source_changed(recipe) or segment is None:
-        result, kept = verify(spec, claim), "not kept: the study is of another source of its objective"
+        result, kept = verify(spec, claim), "not kept: the objective's source has changed since"
     else:
         with closing(Keeper(url, study, segment, now)) as keeper:
             result = verify(spec, claim, keeper)
@@ -85,7 +85,7 @@ def verify_file(known: Known, here: Here) -> Iterator[Verified]:
     for recipe in known.recipes:
         reason = _unmeasurable(recipe, False)
         if not reason and recipe.device not in here.names:
-            reason = f"it is of {recipe.device}, and this is {here}"
+            reason = f"it is for {recipe.device}, and this is {here}"
         if reason:
             yield Verified(recipe, Verification(UNMEASURABLE, reason))
             continue
@@ -94,7 +94,7 @@ def verify_file(known: Known, here: Here) -> Iterator[Verified]:
         except InputError as error:
             yield Verified(recipe, Verification(UNMEASURABLE, str(error)))
             continue
-        kept = "not kept: they are of no study of a store"
+        kept = "not kept: a recipe in a file belongs to no study"
         yield Verified(recipe, verify(spec, claim_of(recipe)), _changed(recipe, here, {}, {}), kept)
 
 
@@ -102,7 +102,7 @@ def _unmeasurable(recipe: Recipe, replayed: bool) -> str:
     if replayed:
         return "its readings come from a recording"
     if recipe.case.types:
-        return f"it is of a kernel, which is measured with the arguments of a launch: {recipe.name}.tune(...)"
+        return f"it is for a kernel, measured with the arguments of a launch: {recipe.name}.tune(...)"
     return ""
 
 

@@ -150,7 +150,7 @@ class Reports:
         self._link.dropped += 1
         if not self._said_too_large:
             self._said_too_large = True
-            warn(f"{what} is too large and was not sent to the search; nor will be others like it")
+            warn(f"{what} is too large and was not sent to the search, and neither will others be")
 
 
 def _numbers(values: Mapping[str, Any], skip: bool = False) -> dict[str, float]:

@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         offered = asked.get("token", [""])[0]
         if not self.live.admits(self.headers.get("Host", "")):
-            self._refuse(HTTPStatus.FORBIDDEN, "This server answers by its own name only.", with_body)
+            self._refuse(HTTPStatus.FORBIDDEN, "This server only answers to its own name.", with_body)
         elif self.live.knows(offered or self._cookie()):
             shown = self.live.pages(address.path, "still" in asked)
             headers = {} if shown.again is None else {"Refresh": f"{shown.again:.0f}"}

@@ -197,7 +197,7 @@ def _sources(settings: Mapping[str, Any]) -> str:
 
 
 def _named(source: object) -> str:
-    return "one that is gone" if source is None else f"#{source}"
+    return "a deleted study" if source is None else f"#{source}"
 
 
 def flat(document: Any, path: str = "") -> Iterator[tuple[str, str]]:

@@ -198,7 +198,7 @@ def _not(node: Node) -> Node:
 def _cannot(what: str) -> InputError:
     return InputError(
         Problem(
-            f"{what} cannot be said of the workload alone",
+            f"{what} cannot be written in terms of the workload alone",
             hint="write the rule as JSON, which asks the space itself: autotune rule -o rule.json",
         )
     )

@@ -167,7 +167,7 @@ def _evidence(rule: Rule) -> Iterator[str]:
     yield f"Regret: {say_regret(known)}, geometric mean (worst)."
     yield from _regrets(known.get("regret", {}))
     yield ""
-    yield "Workloads that it was learned from; it says little of what lies far outside:"
+    yield "Workloads that it was learned from; it says little about others that are far from these:"
     texts = [
         ", ".join(f"{name}{_TOGETHER}{value}" for name, value in workload.items())
         for workload in rule.workloads
@@ -190,7 +190,7 @@ def say_regret(evidence: Mapping[str, Any]) -> str:
     """Which ratio a regret is: 1 means as good as the best that was measured, more is worse."""
     metric = evidence.get("metric", "the metric")
     if evidence.get("goal") == "maximize":
-        return f"the best {metric} that was measured over what the choice has"
+        return f"the best {metric} that was measured over that of the choice"
     return f"{metric} over the best that was measured"
 
 

@@ -79,7 +79,7 @@ class Matrix:
         return Problem(
             f"{name} is {value:.4g} in {where} with {configuration}",
             expected="values above 0, since configurations are compared by ratios",
-            hint=f"measure something in the place of {name} that is never 0 or less",
+            hint=f"measure a metric instead of {name} that is always above 0",
         )
 
 

@@ -15,8 +15,8 @@ def say_substituted(trials: Mapping[int, Mapping[str, object]]) -> str:
         links = [f"no links ({facts[NOT_SHAPED]})"] if NOT_SHAPED in facts else []
         if NETWORK in facts and (links or devices):
             return (
-                f"not the devices and links that the workload asks for, as in trial {number}:"
-                f" {'; '.join([*links, *devices])}. What is found holds for what was there;"
+                f"trial {number} did not have the devices and links that the workload asks for:"
+                f" {'; '.join([*links, *devices])}. Results hold for those that it had;"
                 " autotune doctor says what is needed"
             )
     return ""

@@ -301,7 +301,7 @@ def _answer(
 ) -> tuple[Verdict, str]:
     """The verdict and why. ``now`` has all that is measured; ``state`` is that of the machine meanwhile."""
     if sides is None:
-        return "agrees", "nothing was said that could differ"
+        return "agrees", "nothing was recorded that could differ"
     verdict, why = judge_again(sides, spec.measure.precision, spec.goals[0])
     if verdict == "agrees":
         doubt = _against_agreement(spec, claim, sides, now, why)

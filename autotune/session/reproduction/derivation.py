@@ -215,7 +215,7 @@ def _compared(ask: AskRecord, derived: Sequence[Proposal], known: Known) -> Depa
             continue
         if number is None:
             if follows is None or follows.configuration.hash not in known.hashes:
-                message = "what another search had tried already, and that is not what follows"
+                message = "recorded as tried by another search already, but what follows was not"
                 return _departure(ask, nearest, message, None, follows)
             continue
         nearest = number
@@ -223,7 +223,7 @@ def _compared(ask: AskRecord, derived: Sequence[Proposal], known: Known) -> Depa
         if message := _difference(trial, follows):
             return _departure(ask, number, message, trial, follows)
     if len(derived) > len(ask.trials):
-        message = f"only {len(ask.trials)} of the {len(derived)} proposals of its ask that follow"
+        message = f"one of {len(ask.trials)} recorded proposals of its ask, but {len(derived)} follow"
         return _departure(ask, nearest, message, None, derived[len(ask.trials)])
     return None
 

@@ -33,7 +33,7 @@ def doubts(
         *_changed_code(session.settings.get("engine", {})),
         *_changed_software(environment),
     )
-    nothing = "nothing speaks against the record, and the software is the same: please report it"
+    nothing = "the record is consistent, and the software is the same: please report this"
     return found or (nothing,)
 
 

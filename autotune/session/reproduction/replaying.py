@@ -124,16 +124,16 @@ def unmeasurable(study: StudyRecord, trial: TrialRecord) -> str:
     if trial.purpose == "baseline":
         return "it is of a baseline, not of a configuration"
     if trial.status is Status.PRUNED and trial.facts.get("step") is not None:
-        return f"it was stopped after step {trial.facts['step']}, so what it would have come to is not known"
+        return f"it was stopped after step {trial.facts['step']}, so its final value is not known"
     return ""
 
 
 def from_python(study: StudyRecord) -> str:
-    """Why no space file says what a study was measured with; empty if one does."""
+    """Why no space file says how to measure a study again; empty if one does."""
     if study.objective.startswith(CALLABLE):
         return f"study {study.label} was searched from Python: only the program that did so can measure it"
     if not study.spec_text.strip():
-        return f"study {study.label} was searched from Python: there is no space file that says with what"
+        return f"study {study.label} was searched from Python: no space file describes it"
     return ""
 
 

@@ -212,10 +212,10 @@ def zeros(folder: Path) -> Written:
         (two_goals, "beaten by no other in time and rate"),
         (replayed, "REPLAYED from a recording"),
         (stopped_early, "not measured again"),
-        (running, "waiting or running: 1 trial."),
+        (running, "A search is running, with 1 trial in flight."),
         (endless, "4e+300 s"),
         (zeros, "every trial's median is 0"),
-        (zeros, "expected to need 1 try to come to the same"),
+        (zeros, "expected to need 1 try to find one as good"),
         (outlier, "best so far time 1 s"),
     ],
 )

@@ -263,9 +263,7 @@ class TestWhatWasAltered:
         )
         found = derived(file)
         assert found.departure is not None and found.departure.session == 2
-        assert found.causes == (
-            "nothing speaks against the record, and the software is the same: please report it",
-        )
+        assert found.causes == ("the record is consistent, and the software is the same: please report this",)
 
     def test_other_software_is_named(self, file: Path) -> None:
         bred = self.first(file, "reason LIKE '%parent_metric%'")
