@@ -10,8 +10,8 @@ The family is small, so that a caller can tell what went wrong by its type:
 ``StoreError``
     the store cannot be read or written (unreachable, full disk, newer schema).
 
-What a trial can end in is not an exception but a :class:`autotune.status.Status`. Below them is what the
-texts of problems are made with.
+How a trial ends is not an exception but a :class:`autotune.status.Status`. The functions at the end of this
+file help to write the texts of problems.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class InputError(AutotuneError):
 
 
 def _said(problems: Sequence[Problem]) -> Iterator[str]:
-    """One after the other; what several in a row have in common to say stands once, behind the last."""
+    """The text of each; of several in a row with the same expectation and hint, only the last shows them."""
     for problem, following in zip(problems, (*problems[1:], None), strict=True):
         same = following is not None and (following.expected, following.hint) == (
             problem.expected,
@@ -91,7 +91,8 @@ class StoreError(AutotuneError):
 def nearest(name: str, known: Iterable[str]) -> str:
     """``did you mean 'tile_m'?`` for a misspelt name, or an empty text where nothing is near.
 
-    Capitals do not matter, and a part stands for the only name that has it: ``tpe`` for ``optuna-tpe``.
+    Case does not matter. A word between hyphens finds the name if only one contains it: ``tpe`` finds
+    ``optuna-tpe``.
     """
     names = {one.lower(): one for one in reversed(list(known))}
     word = name.lower()
@@ -103,12 +104,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def shorten(text: str, width: int = 60) -> str:
-    """``text``, cut where it would fill the screen."""
+    """``text``, cut to ``width`` characters."""
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
 def shorten_middle(text: str, width: int) -> str:
-    """``text`` on one line, cut in its middle: it begins with what is wrong, and ends with what to do."""
+    """``text`` on one line of at most ``width`` characters.
+
+    The middle is cut out: a message begins with what is wrong and ends with what to do about it.
+    """
     line = " ".join(text.split())
     if len(line) <= width:
         return line
@@ -120,6 +124,6 @@ _GAP = " ... "
 
 
 def listed(known: Iterable[object], most: int = 12) -> str:
-    """``a, b, c``, cut where it is long."""
+    """``a, b, c``; of more than ``most`` names only the first ones, and how many there are."""
     names = [str(name) for name in known]
     return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 STRANGE = 10.0
-"""How far apart two values are that cannot be compared: as two numbers with a ratio of a thousand."""
+"""The distance between two values that cannot be compared: that of two numbers with a ratio of a thousand."""
 
 
 def distance(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
-    """The root of the summed squares of how far apart the values of two workloads are."""
+    """The Euclidean distance between two workloads; :func:`apart` gives the distance of each value."""
     found = (apart(value, other.get(name)) for name, value in one.items())
     return math.hypot(*(STRANGE if each is None else each for each in found))
 
@@ -20,8 +20,8 @@ def distance(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
 def apart(one: Any, other: Any) -> float | None:
     """How far apart two values are; ``None`` where they differ and cannot be compared.
 
-    Numbers by the logarithm of their ratio; a list of numbers, or a group of named ones, counts as so many. A
-    type, a flag or a text that differs cannot be compared.
+    For numbers it is the logarithm (to base 2) of their ratio. Each number of a list, or of a group of named
+    ones, counts. Types, flags and texts that differ cannot be compared.
     """
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         if len(one) != len(other):
@@ -36,9 +36,9 @@ def apart(one: Any, other: Any) -> float | None:
     if len(sizes) == 2:
         if sizes[0] == sizes[1]:
             return 0.0
-        # A whole number is finite, though it may be too large to be asked.
+        # An int is always finite, and isfinite() raises OverflowError for one beyond 1.8e308.
         if min(sizes) > 0 and all(isinstance(x, int) or math.isfinite(x) for x in sizes):
-            # Of two seeds of 18 digits that is 0, and they are not the same.
+            # For two different seeds of 18 digits the difference rounds to 0, but they are not the same.
             return abs(math.log2(sizes[0]) - math.log2(sizes[1])) or sys.float_info.min
         return None
     return 0.0 if type(one) is type(other) and one == other else None

@@ -1,4 +1,4 @@
-"""Paths as people write them, to places that may not be there, or not take what is written."""
+"""Paths as people write them, and files that are replaced as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from autotune.errors import InputError, Problem
 def expanded(written: str | os.PathLike[str]) -> Path:
     """``written`` with the home folder in the place of ``~`` or ``~user``.
 
-    Raises :class:`InputError` where nobody knows it: no such user, or one without a home folder.
+    Raises :class:`InputError` if there is no such user, or the user has no home folder.
     """
     try:
         return Path(written).expanduser()
@@ -29,7 +29,7 @@ def expanded(written: str | os.PathLike[str]) -> Path:
 
 
 def may_be_there(file: Path) -> bool:
-    """Whether a file is there, or nobody lets us look: then whoever opens it is told why not."""
+    """Whether ``file`` exists; also true where we may not look, since opening it will then say why."""
     try:
         return file.exists()
     except OSError:
@@ -38,13 +38,13 @@ def may_be_there(file: Path) -> bool:
 
 @contextmanager
 def written_whole(file: Path) -> Iterator[Path]:
-    """Where to write what is to stand in ``file``: beside it, and it takes its place when the block ends.
+    """Give a draft beside ``file`` to write to; it replaces ``file`` when the block ends.
 
-    Where writing fails, on a full disk say, nothing is left of it, and what was in ``file`` is as it was. It
-    keeps its permissions. What is no regular file (a pipe, ``/dev/stdout``), or lies where no file can be
-    made, is written to directly. Raises what writing raises.
+    If writing fails (on a full disk, say), the draft is removed and ``file`` is left as it was. ``file``
+    keeps its permissions. What is no regular file (a pipe, ``/dev/stdout``), or lies in a folder where no
+    file can be made, is written to directly. Raises what writing raises.
     """
-    target = Path(os.path.realpath(file))  # resolve() has no words for links that lead in a circle
+    target = Path(os.path.realpath(file))  # Path.resolve() raises RuntimeError for links that form a loop
     if file.exists() and (not file.is_file() or _is_device(file) or not os.access(target.parent, os.W_OK)):
         yield file
         return
@@ -59,5 +59,5 @@ def written_whole(file: Path) -> Iterator[Path]:
 
 
 def _is_device(file: Path) -> bool:
-    """Whether it stands for something that is open already, whatever that is: ``/dev/stdout``."""
+    """Whether it is a name for something that is open already, as ``/dev/stdout`` is."""
     return file.absolute().is_relative_to("/dev") or file.absolute().is_relative_to("/proc")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     help="yaml; json (with metrics and speed-up); env (KNOB=value lines, in capitals); flags (--knob=value);"
     " set (--set knob=value, for a script with run.add_arguments).",
 )
-@click.option("--front", is_flag=True, help="With several goals: every configuration that none other beats.")
+@click.option("--front", is_flag=True, help="With several goals: each configuration that no other beats.")
 @study_argument()
 @store_option
 @json_option
@@ -51,7 +51,7 @@ def command(form: str, front: bool, study: str | None, store: str | None, as_jso
 
 
 def say(result: Result, form: str, front: bool) -> str:
-    """The best configuration, or each of the front; in YAML with what is known of it as a comment."""
+    """The best configuration, or each one on the front; YAML has a comment above it on how good it is."""
     from autotune.report.words.summary import headline, say_goals
     from autotune.space.spec import say_workload
 
@@ -86,8 +86,11 @@ def _env(configuration: Mapping[str, Value]) -> str:
 
 
 def _variables(knobs: Iterable[str]) -> dict[str, str]:
-    """The variable of each knob. :class:`InputError` for one that no shell takes, or that two knobs share."""
-    others = "--format flags, json or yaml has the knobs by their own names"
+    """The shell variable of each knob.
+
+    Raises :class:`InputError` for a name that is no variable of a shell, and for one that two knobs share.
+    """
+    others = "with --format flags, json or yaml, knobs keep their own names"
     found: dict[str, str] = {}
     problems = []
     for name in knobs:
@@ -95,7 +98,7 @@ def _variables(knobs: Iterable[str]) -> dict[str, str]:
         earlier = next((knob for knob, known in found.items() if known == variable), None)
         if not (variable.isascii() and variable.isidentifier()):
             expected = "letters from a to z, digits and underscores"
-            message = f"the knob {name!r} has no name that a shell takes for a variable"
+            message = f"the name of the knob {name!r} cannot be that of a shell variable"
             problems.append(Problem(message, expected=expected, hint=others))
         elif earlier is not None:
             problems.append(Problem(f"the knobs {earlier!r} and {name!r} are both {variable}", hint=others))
@@ -134,4 +137,4 @@ FORMS: dict[str, tuple[Callable[[Configuration], str], str]] = {
     "flags": (_flags, "\n"),
     "set": (_set, "\n"),
 }
-"""How a configuration is written, and what stands between those of a front."""
+"""By format: how a configuration is written, and the text between two configurations of a front."""

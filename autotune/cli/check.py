@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 ENOUGH = 100
-"""Configurations that are drawn to see whether a search would find any."""
+"""How many configurations are drawn to see whether a search would find any."""
 COUNTING = "counting what the constraints leave: that may take minutes, and Ctrl-C ends it"
 
 
@@ -42,10 +42,11 @@ COUNTING = "counting what the constraints leave: that may take minutes, and Ctrl
 @store_option
 @json_option
 def command(space: str, facts: tuple[str, ...], device: str | None, store: str | None, as_json: bool) -> int:
-    """Read SPACE and say how many configurations there are, what each constraint removes, and the time.
+    """Count the configurations of SPACE, say what each constraint removes, and forecast the time of a search.
 
-    Nothing is compiled or measured: the time is judged by earlier trials in the store, if there are any.
-    Exit code 2 where the file is wrong, 3 where nothing is feasible, or next to nothing of continuous knobs.
+    Nothing is compiled or measured; the forecast is based on earlier trials in the store, if there are any.
+    The exit code is 2 if the file is wrong, and 3 if no configuration is feasible, or so few that drawing the
+    continuous knobs at random finds none.
     """
     from autotune.session.opening.loading import load_family
     from autotune.session.opening.opening import try_strategy
@@ -54,7 +55,7 @@ def command(space: str, facts: tuple[str, ...], device: str | None, store: str |
     with said_if_long(READING_A_SPACE, quiet=as_json):
         family = load_family(find_space(space), device=device, workload=read_given_facts(facts))
     unfit = None
-    if device is None:  # what is here says nothing of another machine
+    if device is None:  # what is installed here says nothing about another machine
         try_strategy(family.specs[0])
         unfit = _unfit_objective(family.specs[0])
     if unfit and as_json:
@@ -63,16 +64,16 @@ def command(space: str, facts: tuple[str, ...], device: str | None, store: str |
         if family.several:
             feasible = _check_many(family, as_json)
         else:
-            # What trials took on this machine says nothing of another device.
+            # How long trials took on this machine says nothing about another device.
             elsewhere = bool(device or unfit)
             feasible = _check_one(family, store, as_json, elsewhere)
-    if unfit:  # the space can be counted all the same, before its objective is written
+    if unfit:  # raised only now: a space can be counted before its objective is written
         raise unfit
     return 0 if feasible else 3
 
 
 def _check_one(family: Family, store: str | None, as_json: bool, elsewhere: bool) -> bool:
-    """Say what is there, with a forecast unless it is ``elsewhere``; whether anything is feasible."""
+    """Print the counts, and a forecast unless ``elsewhere``; returns whether anything is feasible."""
     [spec] = family.specs
     forecast = None if elsewhere else _forecast(spec, store)
     document = describe(spec) | {"time": _time(family, forecast)}
@@ -85,7 +86,7 @@ def _is_feasible(document: dict[str, Any]) -> bool:
 
 
 def _unfit_objective(spec: StudySpec) -> InputError | None:
-    """What is wrong where what is tuned is not there, or does not take the knobs. None of it is run."""
+    """The error if the objective does not exist or does not accept the knobs; it is not run."""
     from autotune.errors import InputError
     from autotune.measure.commands.problems import problems
     from autotune.measure.loading.sources import require_sources
@@ -100,7 +101,7 @@ def _unfit_objective(spec: StudySpec) -> InputError | None:
                 require_target(spec.objective)
                 require_sources(spec.objective)
                 names = [knob.name for knob in spec.space.knobs]
-                # One whose condition the facts decide is always there, or never.
+                # A knob whose condition only uses facts exists always or never.
                 conditional = [knob.name for knob in spec.space.knobs if knob.when and knob.when.knobs]
                 require_parameters(spec.objective, spec.workload, names, conditional)
                 require_macros(spec.objective, names)
@@ -112,9 +113,9 @@ def _unfit_objective(spec: StudySpec) -> InputError | None:
 
 
 def _check_many(family: Family, as_json: bool) -> bool:
-    """Each workload by itself, and whether all are feasible.
+    """Print the counts for each workload; returns whether all have a feasible configuration.
 
-    How long the trials take is not said: the budget is shared as the search goes.
+    There is no forecast of the time: how the budget is shared is decided during the search.
     """
     given = _given(family)
     documents = [{"workload": family.label(n), **describe(spec)} for n, spec in enumerate(family.specs)]
@@ -131,7 +132,7 @@ def _check_many(family: Family, as_json: bool) -> bool:
 
 
 def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
-    """From the trials in the store; ``None`` where it has none, or is not there yet."""
+    """The forecast by the trials in the store; ``None`` if there are none, or no store yet."""
     from autotune.session.forecast import foresee
     from autotune.space.spec import ReplayObjective
     from autotune.store.databases.address import read_address
@@ -148,7 +149,7 @@ def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
 
 
 def describe(spec: StudySpec) -> dict[str, Any]:
-    """Counts, what each constraint removes and the default's standing, as JSON."""
+    """The counts, what each constraint removes, and whether the default is feasible, as JSON."""
     from autotune.search.registry import strategy_class
     from autotune.space.configuration import plain
     from autotune.space.feasible_set.absent import absent_knobs
@@ -224,7 +225,7 @@ def _default(space: Space) -> dict[str, Any]:
 
 
 def _too_rare(space: Space) -> str:
-    """Why a search would find no configuration by drawing the continuous knobs; empty where it would."""
+    """Why random draws of the continuous knobs find no feasible configuration; empty if they do."""
     import numpy as np
 
     from autotune.errors import InputError
@@ -242,14 +243,14 @@ def _number(count: Estimate | None) -> int | None:
 
 
 def _between(count: Estimate | None) -> list[int] | None:
-    """Twice the same where it was counted."""
+    """The bounds of a count; both are the same if it is exact."""
     return None if count is None else [math.floor(count.low), math.ceil(count.high)]
 
 
 def _time(family: Family, forecast: Forecast | None) -> dict[str, Any]:
-    """Seconds: the budget's, what comes after it, the forecast, and the most that the limits allow.
+    """Times in seconds: the budget, the finale, the forecast, and ``worst``, the most that the limits allow.
 
-    A replay costs next to nothing, and a forecast says more than the limits: then ``worst`` is ``None``.
+    ``worst`` is ``None`` for a replay, which takes hardly any time, and if there is a forecast.
     """
     from autotune.session.forecast import trials_to_go
     from autotune.space.spec import ReplayObjective
@@ -267,7 +268,7 @@ def _time(family: Family, forecast: Forecast | None) -> dict[str, Any]:
 
 
 def _given(family: Family) -> dict[str, float | None]:
-    """Seconds for the search, and what it takes to measure again behind it."""
+    """Seconds for the search, and about how many for measuring the finalists again after it."""
     from autotune.session.forecast import seconds_of_finale
 
     return {"budget": family.specs[0].budget.time, "finale": seconds_of_finale(family)}
@@ -279,7 +280,7 @@ def say(document: dict[str, Any]) -> str:
 
 
 def say_space(document: dict[str, Any]) -> list[str]:
-    """All but the time."""
+    """The lines of :func:`say` without the time."""
     from autotune.report.numbers import say_count, say_whole
 
     count, between = document["feasible"], document["feasible_between"]
@@ -367,7 +368,7 @@ def _say_forecast(forecast: dict[str, Any], given: float | None) -> Iterator[str
         between = f" ({say_seconds(lasts['low'])} to {say_seconds(lasts['high'])})" if known else ""
         more = ", which is more than it is given" if given is not None and lasts["seconds"] > given else ""
         about = f"{say_seconds(lasts['seconds'])}{between}{more}"
-        yield f"  its {say_count(trials, 'trial')} to go take about {about}"
+        yield f"  the {say_count(trials, 'trial')} to go take about {about}"
     differs = f", which differs in its {', '.join(forecast['differs'])}" if forecast["differs"] else ""
     prepare, measure = say_value(each["prepare"], "s", 2), say_value(each["measure"], "s", 2)
     yield (
@@ -377,7 +378,7 @@ def _say_forecast(forecast: dict[str, Any], given: float | None) -> Iterator[str
 
 
 def _count(number: int, between: list[int]) -> str:
-    """``1,234``; ``~1,230`` where it is an estimate, whose lower end may be nothing."""
+    """``1,234``; ``~1,230`` for an estimate; ``at most 1,230`` if its lower end is 0."""
     from autotune.report.numbers import say_whole
 
     low, high = between
@@ -387,10 +388,10 @@ def _count(number: int, between: list[int]) -> str:
 
 
 def _share(share: float) -> str:
-    """Of random draws: where all are refused, some others may not be."""
+    """A share of random draws; never 100 %, since further draws might be feasible."""
     return "over 99.9 %" if share >= 0.9995 else f"~{100 * share:.3g} %"
 
 
 def _rounded(number: int) -> int:
-    """Three digits: an estimate has no more."""
+    """``number`` rounded to three digits, which is all that an estimate is good for."""
     return round(number, min(3 - len(str(number)), 0))

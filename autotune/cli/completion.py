@@ -1,4 +1,4 @@
-"""What a shell completes: ready spaces and files, strategies, the studies of a store."""
+"""Shell completion of ready spaces and space files, strategies, and the studies of a store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ YAML = (".yaml", ".yml")
 
 
 def spaces(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Ready spaces, space files, and folders that may hold some."""
+    """Ready spaces, space files, and folders that may hold space files."""
     from autotune.ready import ready_spaces
 
     folder, slash, start = begun.rpartition("/")
@@ -35,7 +35,7 @@ def strategies(context: click.Context, parameter: click.Parameter, begun: str) -
 
 
 def studies(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Those of the store that the command names, by name; nothing where it cannot be read."""
+    """The names of the studies in the command's store; none if it cannot be read."""
     from autotune.errors import AutotuneError
     from autotune.store.store import Store
 

@@ -19,18 +19,22 @@ if TYPE_CHECKING:
 @click.command("convert")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", metavar="SPACE", type=click.Path(path_type=Path), help="[default: FILE's name .yaml]"
+    "-o",
+    "--output",
+    metavar="SPACE",
+    type=click.Path(path_type=Path),
+    help="[default: FILE with .yaml]",
 )
 @click.option("--kernel", metavar="NAME", default="", help="Which kernel of a source that has several.")
 @click.option(
     "--configs",
     metavar="NAME",
     default="",
-    help="A list or function of the source to read in the place of what the decorator names.",
+    help="A list or function in the source to read instead of what the decorator names.",
 )
 @click.option("--run", is_flag=True, help="Import the source, and take the configurations that it makes.")
 @click.option("--all", "everything", is_flag=True, help="All combinations of the values, the list's first.")
-@click.option("--force", is_flag=True, help="Write over SPACE where it exists.")
+@click.option("--force", is_flag=True, help="Overwrite SPACE if it exists.")
 @json_option
 def command(
     file: Path,
@@ -44,7 +48,7 @@ def command(
 ) -> int:
     """Make a space.yaml from FILE: a Python source with triton.autotune (.py), or a T1 file (.json).
 
-    The source is read, and run only with --run. What is not understood is an error that names its place.
+    The source is only read, unless --run is given. An error names the line of what is not understood.
     """
     from autotune.interop.space_files.exact_rules import combinations
     from autotune.report.numbers import say_count

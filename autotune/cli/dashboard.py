@@ -16,7 +16,7 @@ from autotune.errors import InputError, Problem
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Where to listen; beyond this machine a token is needed, and made.",
+    help="Address to listen on. Other machines need a token, which is made and shown.",
 )
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any that is free."
@@ -61,16 +61,16 @@ def command(
 
 
 def _hint(error: OSError) -> str:
-    """What to choose instead of what cannot be listened on."""
+    """What to choose instead of an address or port that cannot be listened on."""
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         return "--host is a name or an address of this machine: 127.0.0.1, or 0.0.0.0 for all it has"
     return "choose another --port, or --port 0 for any that is free"
 
 
 def _require_readable(store: str | None) -> None:
-    """Say where nothing is there yet: a search may be about to make it, or the name is misspelt.
+    """Note that there is no store yet: a search may be about to make it, or the name is misspelt.
 
-    A store that is there and cannot be read ends the verb, as it does every other.
+    A store that exists and cannot be read ends the command with its error, as in every other command.
     """
     from autotune.report.evidence import opened
     from autotune.store.databases.opening import EmptyStoreError

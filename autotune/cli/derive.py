@@ -41,7 +41,7 @@ def command(study: str | None, store: str | None, as_json: bool) -> int:
 
 
 def say(derivation: Derivation) -> str:
-    """The answer in words: that all follow, or the first that does not."""
+    """The answer in words: that all proposals follow, or the first one that does not."""
     from autotune.report.numbers import say_count
 
     label, departure = derivation.study.label, derivation.departure
@@ -64,7 +64,7 @@ def say(derivation: Derivation) -> str:
 
 
 def _departure(departure: Departure) -> list[str]:
-    """What was proposed beside what follows; of two reasons, what differs."""
+    """The recorded proposal beside the derived one; if only their reasons differ, what differs in them."""
     proposed, follows = departure.proposed, departure.follows
     lines = titled("what", f"{departure.message} (search {departure.session}, ask {departure.ask})")
     if proposed is None or follows is None or proposed["configuration"] != follows["configuration"]:

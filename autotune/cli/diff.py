@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from autotune.report.differences.difference import Contrast, Differences, Pair
 
 MOST = 12
-"""Lines of one part; all of them are in the JSON document."""
+"""The most lines shown of one part; the JSON document has all."""
 
 
 @click.command("diff")
@@ -106,7 +106,7 @@ def say(differences: Differences) -> str:
             shown.append(f"and {len(found) - len(shown)} more, see --json")
         lines += [f"  {'' if place else part:14} {text}" for place, text in enumerate(shown)]
     if differences.alike:
-        lines.append("  nothing of how they were made differs")
+        lines.append("  they were made in the same way")
     lines += [f"  {'not alike':14} {remark}" for remark in differences.remarks]
     for contrast in differences.contrasts:
         lines += _contrast(contrast)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 MOST = 20
-"""Findings that are listed."""
+"""The most findings that are listed."""
 
 
 @click.command("doctor")
@@ -26,7 +26,7 @@ MOST = 20
     show_default=True,
     help="How long to measure the noise.",
 )
-@click.option("--store", metavar="URL", help="Examine this store in place of the machine.")
+@click.option("--store", metavar="URL", help="Examine this store instead of the machine.")
 @json_option
 def command(seconds: float, store: str | None, as_json: bool) -> int:
     """Say what works here and what is missing for what. Everything is tried, nothing is assumed.
@@ -51,7 +51,7 @@ def command(seconds: float, store: str | None, as_json: bool) -> int:
 
 
 def examine(store: str) -> dict[str, Any]:
-    """What a store holds, and what is wrong with it."""
+    """How many studies and trials a store has, and what is wrong with it, as JSON."""
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:
@@ -69,7 +69,7 @@ def say_store(found: Mapping[str, Any]) -> str:
     if not findings:
         studies, trials = say_count(found["studies"], "study", "studies"), say_count(found["trials"], "trial")
         return f"{url} is sound: {studies}, {trials}"
-    remedy = DAMAGED.then if url.startswith("sqlite") else "Restore it from a copy of before."
+    remedy = DAMAGED.then if url.startswith("sqlite") else "Restore it from an earlier copy."
     more = [f"  and {len(findings) - MOST:,} more; --json has all"] if len(findings) > MOST else []
     return "\n".join([f"{url} is damaged:", *(f"  {one}" for one in findings[:MOST]), *more, remedy])
 
@@ -121,7 +121,7 @@ def _lines(capability: Mapping[str, Any]) -> list[str]:
 
 
 def processes(found: Sequence[Mapping[str, Any]]) -> str:
-    """What objectives of several processes can have here, in a sentence."""
+    """Which links and devices objectives of several processes can have here, in a sentence."""
     works = {capability["name"] for capability in found if capability["available"]}
     links = "with links as asked" if "links" in works else "over the loopback interface only"
     return f"objectives of several processes run {links}" + (

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from autotune.store.store import Store
 
 TEXTS = ("csv", "json")
-"""What may go to stdout."""
+"""The formats that may be written to stdout."""
 ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json", ".zip": "archive"}
 
 
@@ -43,10 +43,10 @@ ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "jso
     "where",
     metavar="WHERE",
     required=True,
-    help="A file, - for stdout; for other tools their address or folder.",
+    help="A file, or - for stdout; for another tool, its address or folder.",
 )
-@click.option("--readings", is_flag=True, help="One row a reading. CSV, Parquet and JSON.")
-@click.option("--licence", metavar="TEXT", default="", help="Of an archive: an address, or a sentence.")
+@click.option("--readings", is_flag=True, help="One row for each reading; for CSV, Parquet and JSON.")
+@click.option("--licence", metavar="TEXT", default="", help="For an archive: its licence, or where that is.")
 @study_argument()
 @store_option
 @json_option
@@ -61,11 +61,11 @@ def command(
 ) -> int:
     """Write a study to WHERE.
 
-    CSV, Parquet and JSON hold one row a trial: study, trial, status, strategy, started, seconds,
+    CSV, Parquet and JSON have one row for each trial: study, trial, status, strategy, started, seconds,
     knob.NAME..., metric.NAME, metric.NAME.low, metric.NAME.high, readings. T4 is the exchange
     format of auto-tuners, with each trial's real correctness.
 
-    An archive (.zip) is the whole study, hashed: autotune verify and autotune import take it.
+    An archive (.zip) is the whole study, with hashes, for autotune verify and autotune import.
 
     \b
     optuna       an Optuna storage, such as sqlite:///optuna.db
@@ -90,7 +90,7 @@ def command(
             else:
                 written = _rows(opened, record, form, where, readings)
         except BrokenPipeError:
-            raise  # who reads has seen enough, as of any verb
+            raise  # the reader of a pipe has closed it, which no verb takes for a failure
         except OSError as error:
             raise InputError(Problem(f"cannot write {where}: {error.strerror or error}")) from error
     what = {"study": record.name, "study_id": record.id, "format": form, "file": where}
@@ -113,26 +113,26 @@ def say(written: dict[str, Any]) -> str:
 
 
 def say_repeats(repeats: int) -> str:
-    """What an archive holds besides the trials of the search, which alone are counted as trials anywhere."""
+    """The part of the sentence on measurements made again, which are not counted among the trials."""
     from autotune.report.numbers import say_count
 
     return f" and {say_count(repeats, 'measurement')} again" if repeats else ""
 
 
 def _checked(form: str | None, where: str, readings: bool, licence: str, as_json: bool) -> str:
-    """The form that is meant. Raises :class:`InputError` for options that do not go together."""
+    """The format to write. Raises :class:`InputError` for options that do not go together."""
     if not where.strip():
         raise InputError(
             Problem("--to is empty", expected="a file, or the address or folder of another tool")
         )
     if where == "-" and (form not in TEXTS or as_json):
         expected = f"--format {' or '.join(TEXTS)}, without --json"
-        raise InputError(Problem("stdout takes rows alone", expected=expected))
+        raise InputError(Problem("only rows can be written to stdout", expected=expected))
     form = form or _by_ending(where)
     if readings and form not in WRITERS:
-        raise InputError(Problem(f"--readings is of CSV, Parquet and JSON, not of {form}"))
+        raise InputError(Problem(f"--readings is only for CSV, Parquet and JSON, not for {form}"))
     if licence and form != "archive":
-        raise InputError(Problem(f"--licence is of an archive, not of {form}"))
+        raise InputError(Problem(f"--licence is only for an archive, not for {form}"))
     return form
 
 
@@ -141,8 +141,8 @@ def _by_ending(where: str) -> str:
     if ending not in ENDINGS:
         raise InputError(
             Problem(
-                f"the format of {where} is not known by its ending",
-                hint="say --format csv, parquet, json, t4, archive, optuna, mlflow or tensorboard",
+                f"the ending of {where} does not tell its format",
+                hint="add --format csv, parquet, json, t4, archive, optuna, mlflow or tensorboard",
             )
         )
     return ENDINGS[ending]
@@ -166,7 +166,7 @@ def _archive(store: Store, study: StudyRecord, file: Path, licence: str, url: st
 
 
 def _rows(store: Store, study: StudyRecord, form: str, where: str, readings: bool) -> dict[str, int]:
-    """How many trials were written, and with readings how many repeats."""
+    """Write rows; returns how many trials they are of, and with ``readings`` how many repeats."""
     if form == "t4":
         return {"trials": _write_t4(store, study, Path(where))}
     frame = _readings_frame(store, study) if readings else _frame(store, study)
@@ -183,7 +183,7 @@ def _rows(store: Store, study: StudyRecord, form: str, where: str, readings: boo
 
 @contextmanager
 def _onto_stdout() -> Iterator[Path]:
-    """A file that goes to stdout in the end: opened by its name, that would be emptied of what it has."""
+    """Give a draft that is copied to stdout at the end; opening ``/dev/stdout`` would truncate its file."""
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / "rows"
         yield draft
@@ -211,7 +211,7 @@ def _write_csv(frame: pd.DataFrame, file: Path) -> None:
 
 
 def _write_json(frame: pd.DataFrame, file: Path) -> None:
-    """With every digit: pandas itself keeps ten behind the point, of a microsecond five."""
+    """With every digit: pandas' own writer keeps ten decimals, only four or five digits of a microsecond."""
     rows = zip(*(_cells(frame[name]) for name in frame), strict=True)
     with file.open("w", encoding="utf-8") as out:
         out.write("[")
@@ -222,7 +222,7 @@ def _write_json(frame: pd.DataFrame, file: Path) -> None:
 
 
 def _cells(column: pd.Series[Any]) -> Iterator[Any]:
-    """The values as JSON has them: ``None`` for what is missing or not finite."""
+    """The values for JSON: ``None`` for one that is missing or not finite."""
     for value, missing in zip(column.tolist(), column.isna(), strict=True):
         yield None if missing or (isinstance(value, float) and not math.isfinite(value)) else value
 
@@ -236,7 +236,7 @@ def _write_parquet(frame: pd.DataFrame, file: Path) -> None:
 
 
 def _of_one_kind(column: pd.Series[Any]) -> pd.Series[Any]:
-    """The values as JSON text where no column of Parquet holds them: several kinds, or more than 64 bits."""
+    """The column with its values as JSON texts if Parquet cannot hold them: mixed types, or over 64 bits."""
     there = list(column.dropna())
     kinds = {type(value) for value in there}
     mixed = len(kinds) > 1 and kinds != {int, float}

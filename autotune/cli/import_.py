@@ -20,17 +20,17 @@ from autotune.errors import InputError, Problem
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Of a recording: the space to write.  [default: its name .yaml]",
+    help="For a recording: the space file to write.  [default: the recording's name, with .yaml]",
 )
-@click.option("--force", is_flag=True, help="Write over the space where it exists.")
+@click.option("--force", is_flag=True, help="Overwrite the space file if it exists.")
 @store_option
 @json_option
 def command(recording: Path, output: Path | None, force: bool, store: str | None, as_json: bool) -> int:
     """Bring a study into the store from an archive (.zip), or make a space that replays a recording.
 
-    An archive brings all its studies, or nothing; one that is here already stays as it is. A recording is
-    a Kernel Tuner cache file or a T4 file (also .gz): its readings are served again, and labelled as a replay
-    wherever they are shown.
+    All studies of an archive are imported, or none; a study that the store has already stays as it is. A
+    recording is a Kernel Tuner cache file or a T4 file (also .gz). A search of its space reads the recorded
+    readings, which are labelled as a replay wherever they are shown.
     """
     from autotune.interop.foreign_databases import is_database
 
@@ -44,14 +44,14 @@ def command(recording: Path, output: Path | None, force: bool, store: str | None
 
 
 def _no_recording(database: Path) -> Problem:
-    """What a database is in the place of a recording, and what it is good for."""
+    """The problem with a database that was given as a recording, and what to do with it instead."""
     from sqlalchemy import URL
 
     from autotune.interop.foreign_databases import is_store
 
     if is_store(URL.create("sqlite", database=str(database))):
         hint = "to see it: autotune show --store FILE; to hand a study on: autotune export --to STUDY.zip"
-        return Problem(f"{database} is a store, which is used where it lies", None, "", hint)
+        return Problem(f"{database} is a store, which needs no import", None, "", hint)
     hint = "a study of Optuna stays where it is: autotune.interop.optuna.AutotuneSampler goes on with it"
     expected = "an archive (.zip), a Kernel Tuner cache file or a T4 file"
     return Problem(f"{database} is a database of another program", None, expected, hint)
@@ -74,7 +74,7 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
         learned = f", and {others} that it learned from" if brought.others else ""
         echo(f"{label}: {trials} imported{learned}")
     else:
-        echo(f"{label} is here already, and the same: nothing was written")
+        echo(f"the store has {label} already, and it is the same: nothing was written")
     echo(f"  digest    {brought.digest}")
     echo(f"next:  autotune show --study {label}{same_store(store)}")
     return 0
@@ -106,7 +106,7 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
     else:
         echo(f"{file}: {len(recorded.entries):,} recorded configurations, {failed:,} of them failed")
         if recorded.damage:
-            echo(f"the recording is damaged: {recorded.damage}; these are those before that")
+            echo(f"the recording is damaged: {recorded.damage}; only the entries before that were read")
         if recorded.replaced:
             echo(
                 f"{recorded.replaced:,} more entries repeat a configuration with another time: the later one"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("importance")
 @study_argument()
-@click.option("--seed", type=click.IntRange(0), default=0, help="Of the forest and the shuffles.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the forest and the shuffles.")
 @store_option
 @json_option
 def command(study: str | None, seed: int, store: str | None, as_json: bool) -> int:
@@ -55,7 +55,7 @@ def describe(study: StudyRecord, metric: str, frame: pd.DataFrame, pairs: pd.Dat
 
 
 def say(study: StudyRecord, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) -> str:
-    """A line a knob, and the strongest pairs."""
+    """A line for each knob, and the strongest pairs."""
     from autotune.report.importance import say_learned_from
     from autotune.report.rows import rows_of
     from autotune.report.text import one_line
@@ -65,7 +65,7 @@ def say(study: StudyRecord, metric: str, frame: pd.DataFrame, pairs: pd.DataFram
         return f"{name}: {frame.attrs['remark']}"
     explained = max(frame.attrs["explained"], 0.0)
     lines = [
-        f"{name}: part of the variance of {metric} that each knob has a hand in",
+        f"{name}: share of the variance of {metric} in which each knob plays a part",
         f"  from {say_learned_from(frame)}; a forest explains {explained:.0%} of what was held out",
     ]
     names = [one_line(name, 40) for name in frame["knob"]]
@@ -76,7 +76,7 @@ def say(study: StudyRecord, metric: str, frame: pd.DataFrame, pairs: pd.DataFram
         lines.append(f"  {name:{width}}  {row.importance:z6.1%}  {spread:16}  {bar}".rstrip())
     if frame.attrs["remark"]:
         lines.append(f"  {frame.attrs['remark']}")
-        return "\n".join(lines)  # of what explains so little, pairs say nothing
+        return "\n".join(lines)  # pairs say nothing if the forest explains so little
     strong = [row for row in rows_of(pairs.head(5)) if row.strength >= 0.005]
     if strong:
         lines.append("together, beyond what each does alone:")

@@ -27,7 +27,7 @@ KINDS = {
     show_default=True,
     help="What the objective is.",
 )
-@click.option("--force", is_flag=True, help="Write over files that exist.")
+@click.option("--force", is_flag=True, help="Overwrite files that exist.")
 @json_option
 def command(folder: Path, kind: str, force: bool, as_json: bool) -> int:
     """Write a space.yaml and an objective into FOLDER that work as they are.
@@ -39,7 +39,7 @@ def command(folder: Path, kind: str, force: bool, as_json: bool) -> int:
     existing = [str(file) for file in files if file.exists()]
     if existing and not force:
         raise InputError(
-            Problem(f"already there: {', '.join(existing)}", hint="choose another folder, or say --force")
+            Problem(f"already there: {', '.join(existing)}", hint="choose another folder, or add --force")
         )
     templates = resources.files("autotune.cli") / "templates" / kind
     try:

@@ -54,7 +54,7 @@ def say(lineage: Lineage) -> str:
 
 
 def explain(found: Sequence[Lineage]) -> list[str]:
-    """A block on what the words of the trees mean; nothing where they hold none."""
+    """A block that explains the words in the trees; empty if they have none to explain."""
     meanings = {word: said for lineage in found for word, said in lineage.meanings.items()}
     width = max(map(len, meanings), default=0)
     lines = [f"  {word:{width}}  {said}" for word, said in meanings.items()]

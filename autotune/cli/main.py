@@ -1,8 +1,8 @@
 """The command line: one verb a file, loaded when it is called.
 
-Exit codes: 0 done, 2 bad input, 3 nothing feasible succeeded, 4 what was recorded does not hold (a
-proposal does not follow from its record, a winner is not what it was), 130 interrupted; 1 for a store that
-cannot be read or written.
+Exit codes: 0 done, 1 the store cannot be read or written, 2 bad input, 3 nothing feasible succeeded, 4 what
+was recorded does not hold (a proposal does not follow from its record, a winner is not as good as it was),
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from autotune import __version__
 from autotune.errors import AutotuneError, InputError, NothingFeasibleError, nearest
 
 MOST_OF_AN_ERROR = 20_000
-"""Characters."""
+"""The most characters of an error's text that are shown."""
 
 OBJECTS_BETWEEN_COLLECTIONS = 10_000
-"""Python's usual 700 are those of a few trials. Of a long study, of which all is kept, a fifth of the time in
-which it is read would go into the search for what is not."""
+"""The threshold of Python's garbage collector, usually 700, as many objects as a few trials have. Reading a
+long study, of which every object is kept, would spend a fifth of its time looking for garbage."""
 
 DONE, STORE_FAILED, BAD_INPUT, NOTHING_SUCCEEDED, DOES_NOT_HOLD, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -62,16 +62,16 @@ GROUPS = {
     "Keep it": {
         "export": ("export", "Write a study to a file, an archive or another tool."),
         "import": ("import_", "Bring in an archive, or a recorded search to replay."),
-        "prune": ("prune", "Say what may be deleted, and what leans on it."),
+        "prune": ("prune", "Say what may be deleted, and what depends on it."),
     },
 }
-"""What one wants, and the verbs for it: each with its module in :mod:`autotune.cli` and its line of help."""
+"""The verbs by purpose, each with its module in :mod:`autotune.cli` and its line of help."""
 
 VERBS = {verb: told for verbs in GROUPS.values() for verb, told in verbs.items()}
 
 
 class Group(click.Group):
-    """A group that names the nearest command to one that is not there."""
+    """A group whose error for an unknown command names the nearest one that exists."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -113,7 +113,7 @@ class Verbs(Group):
 
 @contextmanager
 def _while_somebody_reads() -> Iterator[None]:
-    """`autotune show | head`: the reader has seen enough, and all is done. Click calls that a failure."""
+    """Exit with 0 if the reader of a pipe closes it, as in `autotune show | head`; click exits with 1."""
     try:
         yield
     except BrokenPipeError:
@@ -150,7 +150,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(BAD_INPUT)
     except (KeyboardInterrupt, click.Abort):
         fail("interrupted", INTERRUPTED)
-    except FileNotFoundError as error:  # without a name: where we are is asked, and is deleted
+    except FileNotFoundError as error:  # without a file name: the current folder was deleted
         fail(f"{error.filename or 'the current folder'}: {error.strerror or error}", STORE_FAILED)
     except OSError as error:  # a full disk behind a pipe, a terminal that has gone
         fail(f"{error.filename or 'the output'}: {error.strerror or error}", STORE_FAILED)
@@ -164,7 +164,7 @@ def _refusing() -> TextIO:
 
 
 def fail(text: str, code: int) -> None:
-    """Say on stderr what went wrong, and exit. Names that others have written may be in it."""
+    """Write to stderr what went wrong, with control characters escaped, and exit with ``code``."""
     from autotune.report.text import visible
 
     click.echo(visible(f"autotune: {text}", MOST_OF_AN_ERROR), err=True)

@@ -30,10 +30,10 @@ def store_option(command: Command) -> Command:
 
 
 def same_store(store: str | None) -> str:
-    """What has to be added to the next commands so that they look into the same store, ready to be pasted.
+    """The ``--store`` option, with a leading space, that makes a suggested command use the same store.
 
-    A file that a variable names is said as well: it may have been set for one command alone. A password is
-    left out.
+    Empty for the default store. A file that a variable names is included, since the variable may have been
+    set for one command only. A password is left out.
     """
     from autotune.store.databases.address import DEFAULT_URL, default_url, read_address
 
@@ -47,21 +47,19 @@ def same_store(store: str | None) -> str:
 
 
 def as_argument(path: str | Path) -> str:
-    """``path`` as an argument of a command that is shown, ready to be pasted: no option, where it begins with
-    a dash."""
+    """``path`` quoted as an argument of a suggested command; one that begins with a dash is no option."""
     written = str(path)
     return shlex.quote(f"./{written}" if written.startswith("-") else written)
 
 
 def study_option(text: str = "") -> Callable[[Command], Command]:
-    """``--study``, with a text of help that says what it is to the verb, where that is not the usual."""
+    """``--study``; ``text`` is its help if the usual one does not fit the verb."""
     text = text or STUDY_HELP.format("the latest")
     return click.option("--study", metavar="NAME", help=text, shell_complete=studies)
 
 
 def study_argument(default: str = "the latest") -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """The study that a verb is about, as an argument or as ``--study``; the verb is handed it as
-    ``study``."""
+    """The study that a verb is about, as an argument or as ``--study``; the verb gets it as ``study``."""
 
     def decorated(command: Callable[..., int]) -> Callable[..., int]:
         @functools.wraps(command)
@@ -92,7 +90,7 @@ def workload_option(command: Command) -> Command:
         "facts",
         metavar="NAME=VALUE",
         multiple=True,
-        help="A fact of the workload in the place of the file's; once for each: --workload m=512.",
+        help="Set a fact of the workload, instead of the file's; may be repeated: --workload m=512.",
     )(command)
 
 
@@ -105,13 +103,15 @@ def device_option(command: Command) -> Command:
 
 
 def print_json(document: object) -> None:
-    """One JSON document on stdout, numbers as they are and NaN as null."""
+    """Print one JSON document to stdout, with null for NaN and infinities."""
     click.echo(json.dumps(_finite(document), indent=2, default=str))
 
 
 def echo(text: str) -> None:
-    """Text for people on stdout. Names, messages and output of programs are in it, which others have written:
-    what would act on a terminal is written out (``\\x1b``), new lines and tabs stay."""
+    """Print text for people to stdout, with control characters escaped (``\\x1b``) except new lines and tabs.
+
+    It may contain names, messages and output of programs, which should not control the terminal.
+    """
     from autotune.report.text import visible
 
     click.echo(visible(text, sys.maxsize))

@@ -1,4 +1,4 @@
-"""Progress of a search: a live line on a terminal, plain lines elsewhere, nothing where it is quiet."""
+"""Progress of a search: a live display on a terminal, plain lines elsewhere, nothing if it is to be quiet."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:  # rich takes longer to load than most commands take
     from rich.text import Text
 
 LINE_SECONDS = 5.0
-"""How often a plain line is written where the output is not a terminal."""
+"""Seconds between two status lines if the output is not a terminal."""
 
 MOST_OF_A_MESSAGE = 200
-"""Characters of what a trial said."""
+"""The most characters of a trial's message that are shown."""
 
 
 @contextmanager
 def make_progress(*, quiet: bool) -> Iterator[Progress]:
-    """The progress that fits stderr; it is cleared away at the end. Without a stderr there is none."""
+    """The progress that suits stderr, none without a stderr. A live display is cleared at the end."""
     if quiet or sys.stderr is None:
         yield Progress()
     elif sys.stderr.isatty():
@@ -45,14 +45,14 @@ def make_progress(*, quiet: bool) -> Iterator[Progress]:
 
 
 class LineProgress(Progress):
-    """Plain lines on stderr: every improvement, every failure kind's first trial, and a heartbeat."""
+    """Plain lines on stderr: every improvement, the first failure of each kind, and now and then a status."""
 
     def __init__(self) -> None:
         self.unit = ""
         self.opening: Opening | None = None
         self.best: Best | None = None
         self._best_said = ""
-        """With as many digits as told it from the best before it."""
+        """The best value, with as many digits as distinguish it from the best before it."""
         self.failures: deque[str] = deque(maxlen=3)
         self._seen: set[Status] = set()
         self._written = self._began = time.monotonic()
@@ -61,12 +61,12 @@ class LineProgress(Progress):
         self.last_pruned = ""
 
     def write(self, text: str) -> None:
-        with suppress(OSError):  # a log that is full or whose reader has gone: the search goes on without it
+        with suppress(OSError):  # a full disk or a closed pipe does not end the search
             click.echo(text, err=True)
 
     def opened(self, opening: Opening) -> None:
         self.opening, self.unit = opening, visible(opening.metric.unit)
-        self._began, self._done, self.best = time.monotonic(), 0, None  # of a family, the next workload's
+        self._began, self._done, self.best = time.monotonic(), 0, None  # a family opens one after another
         feasible = opening.feasible
         count = "" if feasible is None else f", {say_count(feasible, 'configuration')}"
         earlier = f", {say_count(opening.earlier, 'earlier trial')}" if opening.earlier else ""
@@ -106,7 +106,7 @@ class LineProgress(Progress):
     def status(self, spent: Spent, running: int) -> str:
         """``42/200 trials, 4 in flight, best 4.1 ms, 0.8 trials/s, 2 min left``.
 
-        Those in flight are not among the 42, and the rate is of those that this session has ended.
+        The 42 are finished trials; the rate counts those that this session has finished.
         """
         budget = self.opening.budget if self.opening else None
         of = budget.trials if budget else None
@@ -125,9 +125,9 @@ class LineProgress(Progress):
         return ", ".join(parts)
 
     def left(self, spent: Spent, running: int, rate: float) -> str:
-        """By whichever limit of the budget is nearer; empty while nothing is known.
+        """``2 min left``, by the limit of the budget that is reached first; empty while nothing is known.
 
-        Trials that wait for their turn on a core count as spent, and have their time before them.
+        Trials in flight count as spent, so the time that they still need is added.
         """
         budget = self.opening.budget if self.opening else None
         ends: list[float] = []
@@ -152,7 +152,7 @@ class LineProgress(Progress):
 
 
 class TerminalProgress(LineProgress):
-    """The same lines above a few that change, at the bottom of a terminal."""
+    """The same lines, above a few at the bottom of the terminal that are updated in place."""
 
     def __init__(self, live: Live) -> None:
         super().__init__()
@@ -186,7 +186,7 @@ class TerminalProgress(LineProgress):
 
 
 class _Elapsed:
-    """How long the finale has taken, worked out whenever it is drawn: nobody ticks meanwhile."""
+    """How long the finale has taken, computed at each redraw, since ``tick`` is not called meanwhile."""
 
     def __init__(self, expected: float) -> None:
         self._expected, self._began = expected, time.monotonic()
@@ -210,5 +210,5 @@ def terminal_progress() -> Iterator[Progress]:
 
 
 def _headline(message: str) -> str:
-    """What a program says may hold what acts on a terminal: that is written out."""
+    """The headline of a program's message, shortened, with control characters escaped."""
     return visible(shorten_middle(headline(message), MOST_OF_A_MESSAGE)) or "no message"

@@ -1,4 +1,4 @@
-"""``autotune prune``: what may be deleted, and what leans on it."""
+"""``autotune prune``: what may be deleted, and what depends on it."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ NOTHING_LOOSE = "nothing can be deleted: something refers to all that the store 
 @click.command("prune")
 @study_option("A whole study: NAME, or NAME#ID.")
 @click.option("--replays", is_flag=True, help="The readings of replays and verifications.")
-@click.option("--yes", is_flag=True, help="Delete it. Without this it is only said.")
-@click.option("--force", is_flag=True, help="Also what something leans on.")
+@click.option("--yes", is_flag=True, help="Delete it; without this option it is only listed.")
+@click.option("--force", is_flag=True, help="Delete it even if something depends on it.")
 @store_option
 @json_option
 def command(
     study: str | None, replays: bool, yes: bool, force: bool, store: str | None, as_json: bool
 ) -> int:
-    """Say what may be deleted and what leans on it; with --yes delete it.
+    """Say what may be deleted and what depends on it; with --yes, delete it.
 
-    Without a choice: files and environments in the store that nothing refers to. Single trials of a search
-    are never deleted, since every later proposal follows from them. The exit code is 2 where --yes was said
-    and something leans on it.
+    Without --study or --replays: files and environments in the store that nothing refers to. Single trials of
+    a search are never deleted, since every later proposal follows from them. The exit code is 2 if --yes was
+    given and nothing was deleted because something depends on it.
     """
     from autotune.session import prunable
     from autotune.store.store import Store
 
     if study is not None and replays:
-        raise InputError(Problem("--study and --replays are two choices", None, "one of them"))
+        raise InputError(Problem("--study and --replays were both given", None, "one of them"))
     reading = "looking for what refers to it: Ctrl-C ends it"
     with said_if_long(reading, quiet=as_json), Store.open(store, readonly=not yes) as opened:
         if study is not None:
@@ -57,7 +57,7 @@ def command(
         none = "the store has no replays or verifications" if replays else NOTHING_LOOSE
         echo(none if what.nothing else say(what, done))
     if yes and refused:
-        click.echo("autotune: nothing was deleted, for something leans on it; --force does it", err=True)
+        click.echo("autotune: nothing was deleted, since something depends on it; see --force", err=True)
         return BAD_INPUT
     return DONE
 
@@ -78,9 +78,9 @@ def say(what: Prunable, done: bool) -> str:
         lines.append(f"  {say_count(len(what.loose.artifacts), 'file')}, {what.loose.bytes / 1e3:,.1f} kB")
     if what.loose.environments:
         lines.append(f"  {say_count(len(what.loose.environments), 'environment')}")
-    lines += [f"leaning on it: {text}" for text in what.leaning]
+    lines += [f"depends on it: {text}" for text in what.leaning]
     if done:
-        lines.append("the database keeps its size, and fills what became free")
+        lines.append("the database file keeps its size; the space that became free is used again")
     elif what.leaning:
         lines.append("delete it all the same with --yes --force")
     else:

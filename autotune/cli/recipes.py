@@ -1,4 +1,4 @@
-"""``autotune recipes``: list, export and import what has won where."""
+"""``autotune recipes``: list, export and import the winners by workload and device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 class Listing(Group):
-    """A group that lists where it is not told what else to do."""
+    """A group whose default command is ``list``."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         lists = not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))
@@ -71,7 +71,7 @@ def listed(file: Path | None, study: str | None, store: str | None, as_json: boo
 
 
 def _known(places: Places, name: str | None) -> Known:
-    """What the files know, then what the store knows; of one name, or all."""
+    """The recipes of the files, then those of the store; of one name, or all."""
     from autotune.hook.recipes.file import place_in_file
     from autotune.hook.recipes.recipe import Known, best_defended
 
@@ -87,7 +87,7 @@ def _known(places: Places, name: str | None) -> Known:
 
 
 def _lines(recipes: tuple[Recipe, ...], stale: list[str], here: Here) -> list[str]:
-    """A block a name and device, a line a recipe."""
+    """A heading for each name and device, and the lines of each recipe below it."""
     lines: list[str] = []
     head = ""
     for recipe, why in zip(recipes, stale, strict=True):
@@ -122,16 +122,16 @@ def _configuration(recipe: Recipe) -> str:
     return ", ".join(f"{n}: {say_knob(v)}" for n, v in Configuration(recipe.configuration).items())
 
 
-@command.command("export", short_help="Write those of a store to a file to commit.")
-@click.option("--to", "file", metavar="FILE", required=True, type=FILE, help="Where to: recipes.json, say.")
+@command.command("export", short_help="Write the recipes of a store to a file to commit.")
+@click.option("--to", "file", metavar="FILE", required=True, type=FILE, help="The file: recipes.json, say.")
 @study_option("Only recipes of this name.")
 @store_option
 @json_option
 def export(file: Path, study: str | None, store: str | None, as_json: bool) -> int:
     """Write the recipes of a store to FILE, a readable file to commit.
 
-    There is one for each name, device and workload: of several studies, that of the best defended. What FILE
-    has of other names, devices and workloads stays.
+    There is one for each name, device and workload; of several studies, the best defended winner. Recipes in
+    FILE for other names, devices and workloads stay.
     """
     from autotune.hook.recipes.file import write_known
     from autotune.hook.recipes.recipe import Known, best_defended
@@ -162,15 +162,15 @@ def export(file: Path, study: str | None, store: str | None, as_json: bool) -> i
     return DONE
 
 
-@command.command("import", short_help="Keep those of a file in a store.")
+@command.command("import", short_help="Put the recipes of a file into a store.")
 @click.argument("file", metavar="FILE", type=FILE)
 @store_option
 @json_option
 def import_(file: Path, store: str | None, as_json: bool) -> int:
-    """Keep the recipes of FILE in a store, where `autotune.recipe` finds them.
+    """Put the recipes of FILE into a store, where `autotune.recipe` finds them.
 
-    Each takes the place of an imported one of its name, device and workload. Studies of the store are left as
-    they are, and count beside what is imported.
+    Each replaces an imported recipe of the same name, device and workload. The studies of the store stay as
+    they are; their winners are considered beside the imported recipes.
     """
     from autotune.hook.recipes.file import read_known
     from autotune.hook.recipes.stored import import_known

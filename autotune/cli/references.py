@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TRIAL = "the trial's id, STUDY:NUMBER, or its number with --study"
 
 MOST_DIGITS = 18
-"""Of a number that a database can count to."""
+"""The most digits of a trial's number: larger ones do not fit into a database's integers."""
 
 RECIPE = "recipe:"
 
@@ -26,9 +26,10 @@ def is_trial(word: str) -> bool:
 
 
 def find_trial(store: Store, word: str, study: str | None = None) -> TrialRecord:
-    """The trial that is meant by an id, by ``STUDY:NUMBER``, or by a number in ``study``.
+    """The trial that ``word`` means: an id, ``STUDY:NUMBER``, or a number in ``study``.
 
-    Both may name the study, where they name the same. Raises :class:`InputError` where there is none.
+    ``word`` and ``study`` may both name the study if they name the same one. Raises :class:`InputError` if
+    there is no such trial.
     """
     name, colon, number = word.rpartition(":")
     if not number.isascii() or not number.isdigit():
@@ -46,7 +47,7 @@ def find_trial(store: Store, word: str, study: str | None = None) -> TrialRecord
 
 
 def _by_id(store: Store, number: int) -> TrialRecord:
-    """Where there is none the number of a listing may be meant, which counts from 0 in each study."""
+    """The trial of an id. The error says how to name one by its number in a study, which may be meant."""
     try:
         return store.trial(number)
     except InputError as error:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from autotune.session.reproduction.replaying import Replay
 
 MOST_CHANGES = 8
-"""Lines of what has changed; all of it is in the JSON document."""
+"""The most lines on what has changed; the JSON document has all."""
 
-NOTHING_CHANGED = "nothing recorded has changed: what else ran here, then or now?"
+NOTHING_CHANGED = "nothing that is recorded has changed; perhaps other programs ran here, then or now"
 
 MEASURING = "measuring it and the default again, in several processes: Ctrl-C ends it"
 
@@ -29,10 +29,10 @@ MEASURING = "measuring it and the default again, in several processes: Ctrl-C en
 @click.option(
     "--runs",
     type=click.IntRange(2, 100),
-    help="In how many processes it is read.  [default: 5; 3 for a training]",
+    help="In how many processes to measure it.  [default: 5; 3 for a training]",
 )
-@click.option("--frozen", is_flag=True, help="Measure the source that the store has kept, not that of today.")
-@click.option("--no-keep", is_flag=True, help="Leave the store as it is.")
+@click.option("--frozen", is_flag=True, help="Measure the source kept in the store, not that of today.")
+@click.option("--no-keep", is_flag=True, help="Do not store the readings.")
 @store_option
 @json_option
 def command(
@@ -47,8 +47,8 @@ def command(
     """Measure a trial's configuration again, interleaved with the default, and compare with what is stored.
 
     TRIAL is the trial's id, STUDY:NUMBER, or its number with --study. The answer is 'agrees' (exit code 0),
-    'differs' (4), 'cannot be told' or 'cannot be measured here' (3). The readings are kept, where
-    no search counts them. --frozen runs code from the store: do so only with a store that you trust.
+    'differs' (4), 'cannot be told' or 'cannot be measured here' (3). The readings are stored; no search
+    uses them. --frozen runs code from the store: use it only with a store that you trust.
     """
     from autotune.session.reproduction.replaying import replay
     from autotune.store.store import Store

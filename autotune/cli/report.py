@@ -70,5 +70,5 @@ def command(
 
 
 def _file_name(title: str) -> str:
-    """A study's label as a file name anywhere: ``gemm-c-1`` for ``gemm-c#1``."""
+    """A study's label as a file name that every system allows: ``gemm-c-1`` for ``gemm-c#1``."""
     return re.sub(r"[^\w.-]+", "-", title, flags=re.ASCII).strip("-.")[:80] or "study"

@@ -1,5 +1,4 @@
-"""``autotune rule``: a small readable rule that chooses a configuration for workloads that were not
-measured."""
+"""``autotune rule``: a small readable rule that chooses configurations for unmeasured workloads."""
 
 from __future__ import annotations
 
@@ -78,7 +77,7 @@ def _matrix(learned: Learned) -> dict[str, Any]:
 
 
 def say(learned: Learned) -> str:
-    """How good the rule is, beside what needs no rule."""
+    """How good the rule is, compared with policies that need no rule."""
     from autotune.hook.rule import leaves
     from autotune.report.numbers import say_count
     from autotune.report.rules.python import say_regret

@@ -44,18 +44,18 @@ CUT_SHORT = "what was measured again is kept, and the same command goes on with 
 
 @click.command("search")
 @click.argument("space", shell_complete=spaces)
-@click.option("--trials", type=click.IntRange(1), help="Trials of the study in all, over all workloads.")
-@click.option("--time", "seconds", type=Duration(), help="Time of searching in all: 90s, 10m, 1h30m.")
-@click.option("--patience", type=click.IntRange(1), help="Stop after so many trials without an improvement.")
+@click.option("--trials", type=click.IntRange(1), help="Total number of trials, over all workloads.")
+@click.option("--time", "seconds", type=Duration(), help="Total time of searching: 90s, 10m, 1h30m.")
+@click.option("--patience", type=click.IntRange(1), help="Stop after this many trials without improvement.")
 @click.option(
     "--strategy",
-    help="What proposes: auto, bayes, random, grid, evolution, optuna-tpe ...",
+    help="How to choose trials: auto, bayes, random, grid, evolution, optuna-tpe ...",
     shell_complete=strategies,
 )
 @click.option("--seed", type=click.IntRange(0), help="Seed of the strategy.")
 @workload_option
 @click.option("--fresh", is_flag=True, help="Begin a new study instead of going on with the last one.")
-@click.option("--no-cache", is_flag=True, help="Compile all anew, and keep nothing for other searches.")
+@click.option("--no-cache", is_flag=True, help="Compile everything anew; keep nothing for other searches.")
 @store_option
 @json_option
 def command(
@@ -94,7 +94,7 @@ def command(
         )
     with said_if_long(WORKING_OUT, quiet=as_json):
         for spec in family.specs:
-            bool(spec.space.feasible)  # else a session does it, which an interrupt asks to end after that
+            bool(spec.space.feasible)  # here Ctrl-C ends it at once; in a session, only after it is done
     if family.several:
         with Store.open(store) as opened, make_progress(quiet=as_json) as progress:
             many = open_many(family, opened, fresh=fresh, cache=not no_cache, progress=progress)
@@ -142,9 +142,9 @@ def exit_code(result: Result, stopped: bool) -> int:
 def interruptible(session: Session | ManySession) -> Iterator[None]:
     """The first Ctrl-C (or SIGTERM) asks the session to end; the next one ends it at once.
 
-    So does the first one while finalists are measured again, which may go on for minutes: what was read is
-    kept, and the search itself is over. A strategy that is choosing is not waited for: in a tight space
-    that takes half a minute.
+    While finalists are measured again, which may take minutes, the first one ends it at once as well: the
+    search is over, and what was read is kept. A strategy that is choosing is interrupted, since in a tight
+    space that may take half a minute.
     """
     from autotune.session.session import AskInterrupted
 
@@ -154,7 +154,7 @@ def interruptible(session: Session | ManySession) -> Iterator[None]:
         if again:
             raise KeyboardInterrupt
         said = CUT_SHORT if session.measuring_again else ENDS_CLEANLY
-        with suppress(OSError, RuntimeError):  # RuntimeError: it came while stderr was being written to
+        with suppress(OSError, RuntimeError):  # RuntimeError: the signal came during a write to stderr
             click.echo(f"\ninterrupted: {said}", err=True)
         if session.measuring_again:
             raise KeyboardInterrupt
@@ -170,7 +170,7 @@ def interruptible(session: Session | ManySession) -> Iterator[None]:
 
 
 def _program() -> str:
-    """How to call autotune again from here: by its name where that leads to this very program."""
+    """How to call this program again: ``autotune`` if the shell finds it by that name, or else its path."""
     found = shutil.which("autotune")
     called = Path(sys.argv[0])
     if called.name != "autotune":

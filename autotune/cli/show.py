@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TOP = 10
 
 KNOBS_WIDTH = 100
-"""Characters of knobs on a line; where one has more, what all trials have in common is said once."""
+"""Characters of knobs on a line; if a trial has more, the knobs that all share are shown once, above."""
 
 
 @click.command("show")
@@ -33,7 +33,7 @@ KNOBS_WIDTH = 100
 def command(study: str | None, top: int | None, failures: bool, store: str | None, as_json: bool) -> int:
     """Show the studies of a store; with STUDY, one study: its best trials, failures and history.
 
-    --top and --failures are of the latest study where none is named.
+    Without STUDY, --top and --failures show the latest study.
     """
     from autotune.store.store import Store
 
@@ -53,7 +53,10 @@ def command(study: str | None, top: int | None, failures: bool, store: str | Non
 
 
 def _answer(store: Store, study: StudyRecord) -> Result:
-    """Without its trials, which of a long study take seconds to read; a front needs those that succeeded."""
+    """The study's answer without its trials, which take seconds to read if it is long.
+
+    With several goals it has the trials that succeeded, from which the front is computed.
+    """
     from dataclasses import replace
 
     from autotune.session.answers import load_answer
@@ -81,7 +84,7 @@ def _line(study: StudyRecord) -> dict[str, Any]:
 
 
 def describe(store: Store, result: Result, top: int, *, failed: bool = True) -> dict[str, Any]:
-    """The study as JSON: its answer, its best trials, its failures (where ``failed``), its sessions."""
+    """The study as JSON: its answer, its best trials, its failures (if ``failed``), its sessions."""
     from autotune.session.answers import best_trials
 
     goal = result.metric
@@ -146,7 +149,7 @@ def say_studies(document: dict[str, Any], store_option: str = "") -> str:
     for study in document["studies"]:
         created = datetime.fromtimestamp(study["created"]).astimezone().strftime("%Y-%m-%d %H:%M")
         label = "  REPLAYED" if study["replayed"] else ""
-        # What tells studies of one name apart is most often the workload.
+        # Studies of one name usually differ in the workload.
         apart = f"  {say_workload(study['workload'])}" if several[study["study"]] > 1 else ""
         count, word = say_count(study["trials"], "trial").split()
         rows.append((f"{study['study']}#{study['id']}", created, count, f"{word:6}{label}{apart}"))
@@ -199,7 +202,7 @@ def say_study(document: dict[str, Any], store_option: str = "", *, failures: boo
 
 
 def _best_and_default(document: dict[str, Any]) -> list[str]:
-    """What the best and the default came to, measured alike."""
+    """The values of the best and of the default, measured in the same way."""
     from autotune.report.numbers import digits_apart, say_value
 
     name, unit, default = document["metric"], document["unit"], document["default"]
@@ -213,7 +216,7 @@ def _best_and_default(document: dict[str, Any]) -> list[str]:
 
 
 def _front(document: dict[str, Any]) -> list[str]:
-    """With several goals, every trial that no other beats in all of them."""
+    """With several goals, the lines of the Pareto front."""
     from autotune.report.numbers import say_value
 
     if not document["front"]:
@@ -228,7 +231,7 @@ def _front(document: dict[str, Any]) -> list[str]:
 
 
 def _told_apart(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[str]]:
-    """Lines of what all ``rows`` have in common, and the knobs of each; nothing in common where all fit."""
+    """Lines of the knobs that all ``rows`` share (none if all knobs fit), and the other knobs of each."""
     from textwrap import wrap
 
     configurations = [row["configuration"] for row in rows]
@@ -251,4 +254,4 @@ def _short(value: Any) -> str:
     from autotune.report.words.summary import say_knob
 
     said = ",".join(map(say_knob, value)) if isinstance(value, list) else say_knob(value)
-    return shorten(said, MOST_OF_A_NAME)  # autotune best says all of it
+    return shorten(said, MOST_OF_A_NAME)  # autotune best prints values in full

@@ -1,4 +1,4 @@
-"""A word where something takes long that says nothing by itself."""
+"""A line on stderr while something takes long that prints nothing by itself."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from types import FrameType
 import click
 
 LONG = 3.0
-"""Seconds after which somebody who waits wonders."""
+"""Seconds after which the line is written."""
 
 READING_A_SPACE = "reading the space, and the recording if it replays one: Ctrl-C ends it"
 
 
 @contextmanager
 def said_if_long(text: str, quiet: bool = False) -> Iterator[None]:
-    """Write ``text`` to stderr once the block has taken :data:`LONG`, unless all is to be ``quiet``.
+    """Write ``text`` to stderr once the block has taken :data:`LONG` seconds, unless ``quiet``.
 
-    By the alarm of the process, as no thread may be there when workers are forked. It is the command line's
-    own; one that somebody else has set goes on afterwards.
+    This uses the process's alarm (``SIGALRM``) and not a thread, since no thread may exist when workers are
+    forked. An alarm that was set before is set again afterwards.
     """
 
     def say(number: int, frame: FrameType | None) -> None:
@@ -32,7 +32,7 @@ def said_if_long(text: str, quiet: bool = False) -> Iterator[None]:
         yield
         return
     began = time.monotonic()
-    left, interval = signal.setitimer(signal.ITIMER_REAL, 0)  # before the handler: it is not theirs
+    left, interval = signal.setitimer(signal.ITIMER_REAL, 0)  # first: an earlier alarm must not call say()
     handler = signal.signal(signal.SIGALRM, say)
     signal.setitimer(signal.ITIMER_REAL, LONG)
     try:

@@ -41,7 +41,7 @@ def describe(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def say(frame: pd.DataFrame) -> str:
-    """A line a part."""
+    """A line for each part of the time."""
     from autotune.report.numbers import say_seconds
     from autotune.report.rows import rows_of
 

@@ -12,10 +12,10 @@ from autotune.cli.options import echo, json_option, print_json, store_option, st
 from autotune.cli.references import find_trial
 
 MOST_SHOWN = 40
-"""Readings of a metric."""
+"""The most readings of a metric that are shown."""
 
 MOST_OF_A_FACT = 160
-"""Characters; ``--json`` has all."""
+"""The most characters of a fact that are shown; ``--json`` has all."""
 
 if TYPE_CHECKING:
     from autotune.store.records import StudyRecord, TrialRecord
@@ -42,7 +42,7 @@ def command(word: str, study: str | None, store: str | None, as_json: bool) -> i
     else:
         echo(say(document, itself))
         if word.isdigit() and not study and int(word) != trial.number:
-            echo(f"note: {word} is its id in the store. Of a study's trial {word} say {itself.label}:{word}")
+            echo(f"note: {word} is its id in the store. Its study's trial {word} is {itself.label}:{word}")
     return 0
 
 
@@ -151,7 +151,7 @@ def _machine(environment: dict[str, Any]) -> list[str]:
 
 
 def _device(readings: list[dict[str, Any]]) -> list[str]:
-    """How a GPU stood behind the readings that count, where that was watched."""
+    """The clock, power and temperature of the GPU during the readings that count, if they were sampled."""
     from autotune.measure.gpu.conditions import reasons_in
 
     own = [r["context"] for r in readings if not r["discarded"] and "sm_clock_mhz" in r["context"]]
@@ -168,7 +168,7 @@ def _device(readings: list[dict[str, Any]]) -> list[str]:
 
 
 def _curve(reports: list[dict[str, Any]]) -> list[str]:
-    """Each metric after which step: about a dozen of them, the first and the last included."""
+    """The reported values of each metric by step: about a dozen, with the first and the last."""
     every = max(1, -(-(len(reports) - 1) // 12))
     shown = [r for place, r in enumerate(reports) if place % every == 0 or r is reports[-1]]
     names = dict.fromkeys(name for r in shown for name in r["metrics"])
@@ -200,7 +200,7 @@ def _commit(segment: dict[str, Any]) -> str:
 
 
 def _facts(facts: dict[str, Any]) -> list[str]:
-    """What it told of itself beside its metrics; not how its lane was used, nor what its curve shows."""
+    """The trial's facts beside its metrics, without those that other lines show."""
     from autotune.measure.outcome import TIMELINE
     from autotune.report.text import one_line, shown
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from autotune.hook.recipes.verifying import Verified
 
 MOST_CHANGES = 12
-"""Lines of what has changed; all of it is in the JSON document."""
+"""The most lines on what has changed; the JSON document has all."""
 
 
 @click.command("verify")
@@ -31,9 +31,9 @@ MOST_CHANGES = 12
     "file",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Verify the recipes of a file that are of this device.",
+    help="Verify the recipes in a file that are for this device.",
 )
-@click.option("--digest", metavar="HEX", help="Of an archive: the digest that it should have.")
+@click.option("--digest", metavar="HEX", help="For an archive: the digest that it should have.")
 @study_option()
 @store_option
 @json_option
@@ -45,20 +45,20 @@ def command(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Measure the winner of a study and the default again, interleaved, and compare with what was said.
+    """Measure the winner of a study and the default again, interleaved, and compare with the recorded result.
 
-    The answer is 'agrees', 'differs', 'cannot be told' or 'cannot be measured here'. The exit code is 4 where
-    anything differs, and 3 where nothing agrees.
+    The answer is 'agrees', 'differs', 'cannot be told' or 'cannot be measured here'. The exit code is 4 if
+    anything differs, and 3 if nothing agrees.
 
-    Of an ARCHIVE (.zip) nothing is measured: it is said whether anything in it was altered, and what.
+    For an ARCHIVE (.zip) nothing is measured; the answer is whether anything in it was altered, and what.
     """
     if what is not None and (study is not None or file is not None):
-        message = f"{what} is to be verified, and what --study or --recipes name"
+        message = f"{what} was given, and --study or --recipes too"
         raise InputError(Problem(message, expected="one of them at a time"))
     if what is not None and what.endswith(".zip"):
         return _archive(Path(what), digest, store, as_json)
     if digest is not None:
-        raise InputError(Problem("--digest is of an archive", expected="FILE.zip beside it"))
+        raise InputError(Problem("--digest is only for an archive", expected="FILE.zip with it"))
     study = study if what is None else what
     found = []
     with said_if_long(MEASURING, quiet=as_json):
@@ -123,7 +123,7 @@ def _archive(file: Path, digest: str | None, store: str | None, as_json: bool) -
 
 
 def document(verified: Verified) -> dict[str, Any]:
-    """One recipe as JSON: what it says, what was measured, what has changed."""
+    """One recipe as JSON: what it claims, what was measured, what has changed."""
     from autotune.hook.recipes.document import to_document
 
     own = verified.result.to_document()

@@ -160,7 +160,7 @@ def _outcome(story: Story) -> list[str]:
 
 
 def _value(story: Story, trial: TrialRecord, named: bool = True) -> str:
-    """``trial 12, 4.12 ms``; its status where it failed."""
+    """``trial 12, 4.12 ms``; with its status instead of the value if it failed."""
     from autotune.report.numbers import say_estimate
 
     name = f"trial {trial.number}, " if named else ""

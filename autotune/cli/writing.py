@@ -9,11 +9,10 @@ from autotune.paths import written_whole
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write ``text`` to ``file``, with its folder where that is missing; over what is there, but no database.
+    """Write ``text`` to ``file``, whose folder is made if it is missing.
 
-    What is there stays as it is where the whole text cannot be written.
-
-    Raises :class:`InputError` where it cannot be written.
+    An existing file is replaced, and stays as it is if the text cannot be written in full. Raises
+    :class:`InputError` if it cannot be written, or is a database.
     """
     from autotune.interop.foreign_databases import refuse_database
 
@@ -27,13 +26,13 @@ def write_text(file: Path, text: str) -> None:
 
 
 def refuse_existing(file: Path, force: bool, source: Path) -> None:
-    """Raise :class:`InputError` where a file would be written over that nobody said may be.
+    """Raise :class:`InputError` if ``file`` exists, unless ``force`` allows to overwrite it.
 
-    ``source`` is what the verb reads: nothing is ever written over that.
+    ``source`` is the file that the verb reads, which is never overwritten.
     """
     if not file.exists():
         return
     if source.exists() and file.samefile(source):
-        raise InputError(Problem(f"{file} is what is to be read: it would be lost", hint="choose another -o"))
+        raise InputError(Problem(f"{file} is the file to read: it would be lost", hint="choose another -o"))
     if not force:
-        raise InputError(Problem(f"{file} exists", hint="choose another -o, or say --force"))
+        raise InputError(Problem(f"{file} exists", hint="choose another -o, or add --force"))

@@ -1,1 +1,1 @@
-"""From your own code: kernels that take tuned configurations where they are launched."""
+"""From your own code: kernels launched with tuned configurations, runs of training scripts, recipes."""

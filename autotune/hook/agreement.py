@@ -1,8 +1,8 @@
 """One choice for all ranks of a distributed job.
 
-The ranks have a key-value store in common, the one that ``torch.distributed`` began with. Whoever comes first
-for a case puts its choice there, and the others take it. There is no collective: ranks that call other
-kernels, or call them in another order, wait for nobody.
+The ranks share the key-value store that ``torch.distributed`` was started with. The first rank that needs a
+choice for a case writes its own there, and the others take it. This is no collective operation: ranks that
+call different kernels, or call them in a different order, do not wait for each other.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ def common_store() -> Any:
 
 
 def agree(name: str, mine: Callable[[], str], store: Any) -> str:
-    """What all ranks take for ``name``: this rank's text where it is the first to say one.
+    """The text that all ranks use for ``name``: that of the first rank to call this.
 
-    ``store`` is :func:`common_store`'s; without one it is this rank's.
+    ``mine`` gives this rank's text. ``store`` is from :func:`common_store`; without one, ``mine()`` is
+    returned.
     """
     text = mine()
     return text if store is None else _text(store.compare_set(_PREFIX + name, "", text))
 
 
 def once(name: str, work: Callable[[], str], otherwise: Callable[[], str], store: Any) -> str:
-    """What ``work`` of the first rank to come gives; the others wait for it.
+    """The result of ``work``, which only the first rank to call this runs; the others wait for it.
 
-    Where it raises, the others are given ``otherwise``, and this rank the exception.
+    If ``work`` raises, the exception is raised on that rank, and the others get the text of ``otherwise``.
     """
     if store is None:
         return work()

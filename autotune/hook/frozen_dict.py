@@ -1,4 +1,4 @@
-"""A dictionary that stays as it is. Answers that are kept are handed to many: none may change another's."""
+"""A read-only dictionary: a cached answer is given to many callers, and none may change it for the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Fixed(dict[str, Any]):
     """
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("an answer is not to be changed: dict(...) makes a copy that may be")
+        raise TypeError("an answer is read-only: dict(...) makes a copy that can be changed")
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse

@@ -64,11 +64,12 @@ def kernel(
     the default; ``written`` names tensors of whole numbers that the kernel only writes. See
     :class:`autotune.hook.kernels.call_objective.CallObjective`.
 
-    ``tune="never"``: not even where :func:`autotune.tuning` or ``AUTOTUNE_TUNE=1`` asks. ``trials`` and
-    ``time`` (seconds, or a text such as ``"90s"``) bound the search for one case, ``store`` is where its
-    trials go.
+    With ``tune="never"`` the kernel is not tuned even where :func:`autotune.tuning` or ``AUTOTUNE_TUNE=1``
+    asks for it. ``trials`` and ``time`` (seconds, or a text such as ``"90s"``) bound the search for one case;
+    ``store`` is where its trials are kept.
 
-    Raises :class:`InputError` for a key, knob or tensor that the kernel does not have, and for what is none.
+    Raises :class:`InputError` for a key, knob or tensor that the kernel does not have, and for an argument of
+    the wrong kind.
     """
     if tune not in ("ask", "never"):
         raise InputError(Problem(f"tune is {tune!r}", expected="'ask' or 'never'"))
@@ -88,7 +89,7 @@ def kernel(
 def _tuned(
     function: Any, *, space: Given, rules: tuple[str, ...], recipes: str | Path | None, said: Settings
 ) -> TunedKernel:
-    """The kernel, once it is known what it is called and has for parameters."""
+    """The second half of :func:`kernel`: what needs the function, for its name, parameters and source."""
     from autotune.hook.kernels.space import KernelSpace
     from autotune.hook.kernels.tuned import TunedKernel
 
@@ -116,7 +117,7 @@ def _inside(function: Any) -> tuple[Any, tuple[str, ...]]:
     names = getattr(function, "arg_names", None)
     if names is None or not hasattr(function, "run"):
         hint = "put @autotune.kernel(...) above @triton.jit; another function is tuned by autotune.search"
-        raise InputError(Problem(f"{function!r} is no kernel of Triton's", hint=hint))
+        raise InputError(Problem(f"{function!r} is no Triton kernel", hint=hint))
     inner = function
     while not inspect.isfunction(inner):
         if type(inner).__name__ == "Autotuner":

@@ -6,8 +6,8 @@
     run(**best.configuration)
     print(best)                     # how it was chosen, in one line
 
-Asked again, it answers from a dictionary. Whether a file, or a store that is one, has changed since is looked
-at no more often than every :data:`EVERY_SECONDS`. A server is not asked again before :func:`forget`.
+Answers are cached. Whether a file of recipes or a SQLite store has changed is checked at most once every
+:data:`EVERY_SECONDS`; a database server is not asked again before :func:`forget` is called.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 EVERY_SECONDS = 0.01
 MOST_KEPT = 65_536
-"""Different questions whose answer is kept; with more, all are looked up again."""
+"""How many answers are cached; when they are more, all are dropped."""
 
 
 def recipe(
@@ -48,8 +48,8 @@ def recipe(
     workload and device, the store is asked as well (``store``; default: ``AUTOTUNE_STORE`` or
     ``results/autotune.db``).
 
-    Raises :class:`autotune.errors.InputError` for a name or a fact of the workload that nobody knows or that
-    is none, and for a file of recipes that cannot be read.
+    Raises :class:`autotune.errors.InputError` for an unknown name, for a fact of the workload that is unknown
+    or of the wrong type, and for a file of recipes that cannot be read.
     """
     try:
         facts = () if workload is None else workload.items()
@@ -58,7 +58,7 @@ def recipe(
         if monotonic() < until and (types is None or types == [*map(type, workload.values())]):  # type: ignore[union-attr]
             return best
     except (KeyError, TypeError, AttributeError):
-        pass  # not kept, or nothing that can be asked for: said below
+        pass  # not cached, or a bad argument, which _answer reports
     return _answer(name, workload, recipes, store)
 
 
@@ -71,18 +71,19 @@ def forget() -> None:
 _Key = tuple[Any, ...]
 
 _KEPT: dict[_Key, tuple[Best, float, list[Any] | None]] = {}
-"""Answers, until when they need no second look, and the types of the facts where those must be compared."""
+"""By question: the answer, the time (monotonic) up to which it is given without a look at the files, and
+the types of the workload's facts where these must be compared."""
 _SIGNED: dict[_Key, tuple[Signature, tuple[Path, ...]]] = {}
-"""The files that an answer came of, as they stood before they were read."""
+"""By question: the files that the answer was read from, and their signature from before they were read."""
 _SET: Mapping[bytes, bytes] = getattr(os.environ, "_data", {})
-"""The environment variables without decoding, which takes longer than all the rest. Where a Python keeps them
-elsewhere, a changed variable is noticed in a later second look only."""
+"""The environment variables as bytes: decoding them would take longer than the rest of a cached answer. A
+Python that keeps them elsewhere does not notice that one has changed."""
 
 
 def _answer(
     name: str, workload: Mapping[str, Any] | None, recipes: str | Path | None, store: str | Path | None
 ) -> Best:
-    """The answer, kept for the next time."""
+    """The answer to a question that the cache cannot answer at once; it is cached."""
     from autotune.hook.lookup.lookup import look_up
     from autotune.hook.lookup.workload_facts import read_facts
     from autotune.hook.recipes.places import signature
@@ -91,7 +92,7 @@ def _answer(
     facts = read_facts(workload)
     variables = _SET.get(b"AUTOTUNE_RECIPES"), _SET.get(b"AUTOTUNE_STORE")
     key: _Key = (name, recipes, store, *variables, *((fact, _hashable(facts[fact])) for fact in facts))
-    # To a dictionary True is 1, and to a workload it is not.
+    # True == 1 as the key of a dictionary, but they are different facts of a workload.
     has_either = any(_has_0_or_1(value) for _, value in key[5:])
     types = [*map(_types, (workload or {}).values())] if has_either else None
     kept, signed = _KEPT.get(key), _SIGNED.get(key)
@@ -107,7 +108,7 @@ def _answer(
 
 
 def _check(name: object, recipes: object, store: object) -> None:
-    """Raise :class:`autotune.errors.InputError` for what is no name or no place."""
+    """Raise :class:`autotune.errors.InputError` for arguments of the wrong type."""
     from autotune.errors import InputError, Problem
 
     if not isinstance(name, str) or not name.strip():
@@ -119,7 +120,7 @@ def _check(name: object, recipes: object, store: object) -> None:
 
 
 def _hashable(value: Any) -> Any:
-    """Lists as tuples, and so are groups of named facts."""
+    """``value`` with tuples in the place of lists and of mappings."""
     if isinstance(value, Mapping):
         return tuple(sorted((name, _hashable(one)) for name, one in value.items()))
     return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value

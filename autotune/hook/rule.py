@@ -25,7 +25,7 @@ from autotune.space.from_document import space_from_document
 from autotune.space.spec import say_workload
 
 FORMAT = 1
-"""Of the JSON form: ``{"autotune_rule": 1, ...}``."""
+"""The version of the JSON form: ``{"autotune_rule": 1, ...}``."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Threshold:
     product: tuple[str, ...]
     at_most: float
     over: tuple[str, ...] = ()
-    """Empty for a plain bound."""
+    """Names whose product ``at_most`` is multiplied by; empty for a plain bound."""
 
     def holds(self, workload: Mapping[str, Any]) -> bool:
         left = math.prod(workload[name] for name in self.product)
@@ -65,7 +65,7 @@ Condition: TypeAlias = Threshold | Equals
 
 @dataclass(frozen=True)
 class Leaf:
-    """The places of configurations, best first: the first that the constraints allow is taken."""
+    """Indices into :attr:`Rule.configurations`, best first: the first that the constraints allow is taken."""
 
     take: tuple[int, ...]
 
@@ -102,12 +102,12 @@ class Choice:
 
     configuration: Mapping[str, Any]
     place: int
-    """Among the rule's configurations."""
+    """Its index in :attr:`Rule.configurations`."""
     fallback: bool
-    """Whether the constraints forbid here what the rule prefers."""
+    """Whether the constraints forbid the configuration that the rule prefers for this workload."""
     apart: float
-    """How far the nearest workload is that was measured: 1 is a factor of two in one number, 10 or more
-    another text or flag."""
+    """The distance to the nearest workload that was measured: 1 is a factor of two in one number, 10 or more
+    means that a text or flag differs."""
 
 
 @dataclass(frozen=True)
@@ -117,15 +117,15 @@ class Rule:
     study: str
     """The name of the studies that it was learned from."""
     names: tuple[str, ...]
-    """What of the workload it looks at: all that differed."""
+    """The facts of a workload in which the studies differed; a rule depends on these only."""
     fixed: FrozenMap
-    """What all of them had in common; it says nothing of others."""
+    """The facts that all studies had in common; the rule does not apply to other values of them."""
     configurations: tuple[Mapping[str, Any], ...]
     tree: Tree
     space: Mapping[str, Any]
     """The space as :meth:`autotune.space.space.Space.to_document` describes it, with its constraints."""
     workloads: tuple[Mapping[str, Any], ...] = ()
-    """Those that it was learned from, without what is fixed."""
+    """The workloads that it was learned from, without the facts in ``fixed``."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
     """How it is known: studies, device, day, metric, regrets."""
 
@@ -177,9 +177,11 @@ class Rule:
                 problems.append(
                     Problem(f"this rule knows no {name!r}", None, expected, nearest(name, self.names))
                 )
+        bounded = _bounded(self.tree)
         for name in self.names:
-            numbers = [w[name] for w in self.workloads if name in w]
-            if name in workload and _are_numbers(numbers) and not _are_numbers([workload[name]]):
+            learned = [w[name] for w in self.workloads if name in w]
+            is_number = name in bounded or (bool(learned) and _are_numbers(learned))
+            if name in workload and is_number and not _are_numbers([workload[name]]):
                 problems.append(Problem(f"{name} is {workload[name]!r}", expected="a number"))
         if problems:
             raise InputError(problems)
@@ -198,6 +200,15 @@ class Rule:
             "evidence": dict(self.evidence),
             "space": dict(self.space),
         }
+
+
+def _bounded(tree: Tree) -> set[str]:
+    """The names of which the thresholds of ``tree`` compare products."""
+    if isinstance(tree, Leaf):
+        return set()
+    own = tree.condition
+    names = {*own.product, *own.over} if isinstance(own, Threshold) else set()
+    return names | _bounded(tree.then) | _bounded(tree.otherwise)
 
 
 def _are_numbers(values: list[Any]) -> bool:
@@ -219,13 +230,13 @@ def _tree_document(tree: Tree) -> dict[str, Any]:
 
 
 def read_rule(file: str | Path) -> Rule:
-    """The rule in a JSON file. Raises :class:`InputError` where it cannot be read or is none."""
+    """The rule in a JSON file. Raises :class:`InputError` if the file cannot be read or holds no rule."""
     file = Path(file)
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(Problem(f"the rule cannot be read: {error}", Location(str(file)))) from None
-    except (ValueError, RecursionError) as error:  # of numbers with thousands of digits a ValueError alone
+    except (ValueError, RecursionError) as error:  # not only JSONDecodeError: a number of 4,301 digits
         line, column = getattr(error, "lineno", 0), getattr(error, "colno", 0)
         hint = "autotune rule -o rule.json writes the form that is read"
         message = f"this is not JSON: {getattr(error, 'msg', error)}"

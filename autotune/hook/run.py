@@ -1,4 +1,4 @@
-"""``autotune.run``: the few lines in a training script by which it is tuned, and later reads the winner.
+"""``autotune.run``: a few lines in a training script that let a search tune it, and later read the winner.
 
 ::
 
@@ -10,8 +10,8 @@
             if run.should_stop:
                 break
 
-Where nobody is tuning, a knob is its default and nothing else happens. Only the standard library is loaded,
-and of that as little as the case needs.
+Without a search, each knob has its default and nothing else happens. Only the standard library is imported,
+and as little of it as possible.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SEED = "AUTOTUNE_SEED"
 
 
 class Run:
-    """One training, from its knobs to its result: a context, or ended by :meth:`close`. See :func:`run`."""
+    """One training, from its knobs to its result; see :func:`run`. Use ``with``, or call :meth:`close`."""
 
     def __init__(
         self,
@@ -56,17 +56,17 @@ class Run:
         self._link: Link | None = None
         self._place = _place(rank, ranks)
         self._rank: Rank | None = None
-        """As it was when the run was opened, under a search."""
+        """The rank when the run was opened; set under a search only."""
         self._is_open = False
-        """Whether a search follows the run; until it is closed."""
+        """Whether a search started this run and it is not closed yet."""
         self._stop: Stop | None = None
-        """Made at the first look: a framework may start its ranks only after the run was opened."""
+        """Made when first needed: a framework may start its ranks only after the run was opened."""
         self._reports: Reports | None = None
-        """In the process that reports."""
+        """Set in the process that reports (rank 0) only."""
         self._reported = 0
-        """The last step that was reported, by this rank."""
+        """The last step that this rank reported."""
         self._polite = False
-        """Whether the script asks by itself whether to stop."""
+        """Whether the script reads :attr:`should_stop`; then no report raises ``Stopped``."""
         self._stopped = False
         if document := os.environ.get(_DOCUMENT):
             self._open(document)
@@ -86,15 +86,15 @@ class Run:
             return
         if link.again:
             warn(
-                f"the run {self.name!r} is opened after another one of the same trial: its reports go on from"
-                " there, and its last value counts. Of folds or repeats open one run, and report their mean"
+                f"the run {self.name!r} is opened after another one of the same trial: its reports continue"
+                " those, and its last value counts. For folds or repeats, open one run and report their mean"
             )
         if link.role == "nested":
-            warn(f"the run {self.name!r} is inside another one, which alone is tuned; it has its defaults")
+            warn(f"the run {self.name!r} is inside another one: only that is tuned, this has its defaults")
             link.close()
             return
         if link.role == "other":
-            warn(f"another process of this trial reports; the run {self.name!r} has its knobs, and is silent")
+            warn(f"another process of this trial reports: the run {self.name!r} has its knobs, but no report")
         self._rank = rank
         self._link = link
         self._knobs.searched = link.facts["knobs"]
@@ -106,13 +106,15 @@ class Run:
     # -- knobs ---------------------------------------------------------------------------------
 
     def knob(self, name: str, default: T) -> T:
-        """The value to use for the knob ``name``: of the type of ``default`` where that is a plain value.
-        A text that was searched stays one; one of ``--set`` is read, or ends the script with the usage of its
-        parser (``ValueError`` where that has ``exit_on_error=False``).
+        """The value to use for the knob ``name``, in the type of ``default`` if that is a plain value.
 
-        It is, in this order: what ``--set`` says (:meth:`add_arguments`), the value under search, the
-        recipe's where recipes were asked for, and the default. A knob that is set and searched at once is an
-        :class:`~autotune.InputError`: the search would believe in another value than the one that ran.
+        It is the first of these that there is: what ``--set`` says (:meth:`add_arguments`), the value that
+        the search tries, the recipe's value if recipes were asked for, and ``default``. A text that the
+        search tries stays a text. A text given by ``--set`` is parsed; if it cannot be, the script ends
+        with the usage of its parser (``ValueError`` if the parser has ``exit_on_error=False``).
+
+        Raises :class:`~autotune.InputError` for a knob that is both set and searched: the search would record
+        another value than the one that ran.
         """
         return self._knobs.knob(name, default)
 
@@ -127,9 +129,9 @@ class Run:
         return self._knobs.source
 
     def describe(self) -> str:
-        """One line a knob that was asked for: its value, where it is from, and its default.
+        """One line for each knob asked for so far: its value, where it is from, and its default.
 
-        Where any is from the recipe, a last line says how that was chosen.
+        If any is from a recipe, a last line says how the recipe was chosen.
         """
         return self._knobs.describe()
 
@@ -146,15 +148,15 @@ class Run:
 
     @property
     def seed(self) -> int | None:
-        """Another number for each repetition; ``None`` where nobody is tuning."""
+        """A number that differs between repetitions of a trial; ``None`` without a search."""
         text = os.environ.get(_SEED) if self.searching else None
         return int(text) if text else None
 
     @property
     def folder(self) -> Path | None:
-        """A folder of this configuration's own for checkpoints, kept while the search lasts; else ``None``.
+        """A folder for the checkpoints of this configuration; ``None`` without a search.
 
-        A trial that was paused and goes on finds there what it left.
+        It is kept while the search lasts, so that a paused trial that goes on finds what it saved.
         """
         text = os.environ.get(_FOLDER) if self.searching else None
         if not text:
@@ -164,9 +166,9 @@ class Run:
         return Path(text)
 
     def may_pause(self, step: SupportsIndex) -> bool:
-        """Whether the training may be paused at the report of ``step``, to go on from there later.
+        """Whether the search may pause the training at the report of ``step``, to go on from there later.
 
-        What it needs for that is to be saved before, in :attr:`folder`. All ranks are told the same.
+        If so, save a checkpoint in :attr:`folder` before that report. All ranks get the same answer.
         """
         if not self._is_open or self._link is None or not self._link.facts.get("pauses"):
             return False
@@ -174,12 +176,14 @@ class Run:
         return any(self._reported < rung <= whole for rung in self._link.facts["decide_at"])
 
     def report(self, step: SupportsIndex, metrics: Mapping[str, Any] | None = None, /, **named: Any) -> None:
-        """``step`` steps are done, and the metrics are now these: numbers, or what ``float`` makes one of.
+        """Report that ``step`` steps are done, and the metrics so far: numbers, or what ``float`` accepts.
 
-        Of several ranks all should call it; rank 0's is passed on. It never waits, but to hear whether the
-        trial is paused at this step, where it may be. Where the trial is to end and the script has never
-        looked at :attr:`should_stop`, it raises :class:`~autotune.measure.stopped.Stopped`, which the
-        ``with`` of the run swallows.
+        All ranks should call it; only the report of rank 0 reaches the search. It does not wait, except at a
+        step where the trial may be paused, for the answer. If the search ends the trial and the script has
+        never read :attr:`should_stop`, this raises :class:`~autotune.measure.stopped.Stopped`, which the
+        ``with`` block of the run catches.
+
+        Raises ``TypeError`` for a step that is no whole number.
         """
         if not self._is_open:
             return
@@ -196,13 +200,13 @@ class Run:
                 raise Stopped(Status.PRUNED, f"the search ends this trial after step {step}")
 
     def result(self, metrics: Mapping[str, Any] | None = None, /, **named: Any) -> None:
-        """The metrics of the whole run, where they are not those of its last reports (the best loss, say)."""
+        """Give the metrics of the whole run if they are not those of its last report (the best loss, say)."""
         if self._reports is not None:
             self._reports.result({**(metrics or {}), **named})
 
     @property
     def should_stop(self) -> bool:
-        """Whether the trial is to end; then leave the loop. All ranks see it after the same step."""
+        """Whether the search ends the trial: then leave the loop. All ranks see it after the same step."""
         if self._is_open:
             self._polite = True
             self._stopped = self._stopper().asked() or self._stopped
@@ -218,15 +222,15 @@ class Run:
 
     @property
     def dropped(self) -> int:
-        """Messages to the search that were left out: they found no room, or were too large."""
+        """How many messages to the search were dropped: the socket was full, or they were too large."""
         return self._link.dropped if self._link is not None else 0
 
     # -- the end -------------------------------------------------------------------------------
 
     def close(self, error: BaseException | None = None) -> None:
-        """The run is over: the search is told its last values, and the ``error`` that ended it if one did.
+        """End the run: send the search its last values, and the ``error`` that ended it if there was one.
 
-        A second call does nothing, nor does one in a process that was forked from the run's.
+        A second call does nothing, and neither does one in a process that was forked from the run's.
         """
         if not self._is_open or self._link is None or not self._link.own:
             return
@@ -250,20 +254,20 @@ class Run:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        if error is None:  # one that was broken off may not have got to all its knobs
+        if error is None:  # a run that failed may not have asked for all its knobs yet
             self._knobs.say_what_was_not_asked()
         stopped = self._stopped and error is not None and _is_stop(error)
         self.close(None if stopped else error)
         return stopped
 
     def _say_that_nobody_reports(self) -> None:
-        """A variable of a launcher that is long gone makes a rank of a process that is alone."""
+        """Warn that no rank 0 opened a run. A stale ``RANK`` makes a rank of a process that is alone."""
         from autotune.hook.runs.link import warn
 
         assert self._rank is not None
         warn(
-            f"the run {self.name!r} is of rank {self._rank.number} of {self._rank.count}, which leaves it to"
-            " rank 0 to report, and that opened no run (RANK and the like say so, or rank= of autotune.run)"
+            f"the run {self.name!r} is of rank {self._rank.number} of {self._rank.count}, and only rank 0"
+            " reports, which opened no run (the rank is from RANK or the like, or rank= of autotune.run)"
         )
 
 
@@ -277,18 +281,18 @@ def run(
 ) -> Run:
     """Open a run: the hook of a training script. Use it as a context.
 
-    ``name`` is that of the study whose recipe is wanted, and stands in messages. ``recipes``: where nobody
-    is tuning, knobs have the values of the best known recipe for ``workload`` on this device
-    (:func:`autotune.recipe`), else their defaults. ``rank`` of ``ranks`` is which process of a training this
-    is, where no launcher says so by ``RANK`` and ``WORLD_SIZE``.
+    ``name`` is the name of the study whose recipe is wanted; messages use it too. With ``recipes=True`` and
+    without a search, knobs have the values of the best recipe known for ``workload`` on this device
+    (:func:`autotune.recipe`), or else their defaults. ``rank`` (from 0) and ``ranks`` (their number) say
+    which process of a distributed training this is, if no launcher says so by ``RANK`` and ``WORLD_SIZE``.
 
-    Raises :class:`~autotune.InputError` for a rank that is none.
+    Raises :class:`~autotune.InputError` for a rank that is not between 0 and ``ranks - 1``.
     """
     return Run(name, recipes=recipes, workload=workload, rank=rank, ranks=ranks)
 
 
 def _place(rank: SupportsIndex | None, ranks: SupportsIndex | None) -> tuple[int, int] | None:
-    """Number and count, where somebody has said so; a count that was not said is the least that there are."""
+    """The rank and the number of ranks, if given; without ``ranks``, the smallest number that is possible."""
     if rank is None:
         return None
     try:

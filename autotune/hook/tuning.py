@@ -1,4 +1,4 @@
-"""Asking for kernels to be tuned where they are called: in a ``with`` block, or by the environment."""
+"""How a program asks for its kernels to be tuned when they are called: a ``with`` block or a variable."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ VARIABLE = "AUTOTUNE_TUNE"
 
 @dataclass(frozen=True)
 class Budget:
-    """What tuning one case may cost, and where its trials go; ``None``: as the kernel says.
+    """What tuning one case may cost, and where its trials are kept; ``None`` means as the kernel says.
 
-    Raises :class:`InputError` for numbers that bound nothing.
+    Raises :class:`InputError` for numbers out of range.
     """
 
     trials: int | None = None
@@ -39,7 +39,7 @@ class Budget:
 
 
 def read_time(time: float | str | None) -> float | None:
-    """Seconds, also of a text. A program that writes no text need not load what reads them."""
+    """Seconds, from a number or a text such as ``"90s"``; the parser is only imported for a text."""
     if not isinstance(time, str):
         return time
     from autotune.space.units import given_time
@@ -60,10 +60,10 @@ def tuning(
 ) -> Iterator[None]:
     """Inside the block, a case without a recipe of its own is tuned when a kernel is called for it.
 
-    ``trials`` and ``time`` (seconds, or a text such as ``"90s"``) bound the search for each case, ``store``
-    is where its trials go. Kernels with ``tune="never"`` are not tuned here either.
+    ``trials`` and ``time`` (seconds, or a text such as ``"90s"``) bound the search for each case; ``store``
+    is where its trials are kept. Kernels with ``tune="never"`` are not tuned here either.
 
-    Raises :class:`InputError` for a bound that is none.
+    Raises :class:`InputError` for a number out of range.
     """
     token = ASKED.set(Budget(trials, read_time(time), store, seed))
     try:
@@ -73,7 +73,7 @@ def tuning(
 
 
 def budget_asked() -> Budget | None:
-    """The budget of the block around the caller, or of the environment; ``None``: nobody asked."""
+    """The budget of the block around the caller, or an empty one if the variable asks; else ``None``."""
     budget = ASKED.get()
     if budget is None and os.environ.get(VARIABLE, "").lower() in ("1", "true", "yes", "on"):
         return Budget()

@@ -1,4 +1,4 @@
-"""Studies beside each other: devices, versions, workloads; what transfers, and what got worse."""
+"""Comparing studies: of other devices, versions or workloads; what transfers, and what got worse."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEAST_COMMON = 8
-"""Configurations that two studies share, below which no correlation is given."""
+"""How many configurations two studies must share for a correlation."""
 
 
 def load_all(place: Place, studies: Sequence[str | int]) -> list[Evidence]:
@@ -30,10 +30,10 @@ def load_all(place: Place, studies: Sequence[str | int]) -> list[Evidence]:
 
 
 def differences_between(evidences: Sequence[Evidence]) -> pd.DataFrame:
-    """One row a study: ``study``, and of machine, software, code and workload what is not the same in all.
+    """A row for each study: ``study``, and those facts of machine, software, code and workload that differ.
 
-    ``best`` and ``default`` are the values of the first goal as measured again (else while searching),
-    ``speedup`` with ``low`` and ``high`` is the winner over the default.
+    ``best`` and ``default`` are the values of the first goal as measured again, or else in the search.
+    ``speedup`` with ``low`` and ``high`` is that of the winner over the default.
     """
     import pandas as pd
 
@@ -81,7 +81,7 @@ def _outcome(evidence: Evidence) -> dict[str, Any]:
 
 
 def _measured(evidence: Evidence, who: str) -> tuple[float, float, float]:
-    """Value and interval of the winner or the default in the last finale; else of a search trial."""
+    """Value and interval of the winner or the default in the last finale, or else of its search trial."""
     from autotune.report.standing import finale
 
     again = finale(evidence)
@@ -101,10 +101,11 @@ def _measured(evidence: Evidence, who: str) -> tuple[float, float, float]:
 
 
 def rank_correlations(evidences: Sequence[Evidence]) -> pd.DataFrame:
-    """One row a pair of studies: ``study``, ``other``, ``common`` (configurations) and ``correlation``.
+    """A row for each pair of studies: ``study``, ``other``, ``common`` and ``correlation``.
 
-    Spearman's, of the first goal over those: 1 where both put them in the same order, so that one can teach
-    the other. NaN below eight of them, and where all are the same in one study.
+    ``common`` is the number of configurations that both have measured. ``correlation`` is Spearman's, of
+    the first goal over these: 1 if both put them in the same order, so that one study can teach the other.
+    NaN if there are fewer than eight, or all have the same value in one study.
     """
     import pandas as pd
     from scipy.stats import spearmanr
@@ -123,9 +124,9 @@ def rank_correlations(evidences: Sequence[Evidence]) -> pd.DataFrame:
 
 
 def _by_hash(evidence: Evidence) -> dict[str, float]:
-    """What each configuration came to, lower is better: as measured again, else as searched.
+    """The value of each configuration, lower is better: as measured again, or else in the search.
 
-    One that was rejected counts too: it was read until it was worse beyond doubt.
+    A trial that was pruned by its readings counts too: it was read until it was certainly worse.
     """
     own = evidence.all_trials
     own = own[own["value"].notna() & (own["purpose"] != "baseline")]
@@ -133,11 +134,11 @@ def _by_hash(evidence: Evidence) -> dict[str, float]:
 
 
 def what_transfers(evidences: Sequence[Evidence]) -> pd.DataFrame:
-    """One row a pair of studies: what the best configuration of ``study`` is worth in ``other``.
+    """A row for each ordered pair of studies: how good the best configuration of ``study`` is in ``other``.
 
-    ``value`` is what it came to there and ``over_best`` that over the best there (1 is as good); NaN where
-    ``other`` never tried it. ``over_default`` is how much better it is there than the default. Both are NaN
-    where one of the two values is not positive, so that a ratio says nothing.
+    ``value`` is its value there, and ``over_best`` how many times worse than the best there (1 is as good);
+    NaN if ``other`` never tried it. ``over_default`` is how many times better than the default it is there.
+    The ratios are NaN if one of the two values is not positive.
     """
     import pandas as pd
 
@@ -155,7 +156,7 @@ def what_transfers(evidences: Sequence[Evidence]) -> pd.DataFrame:
 
 
 def _times(worse: float, better: float, sign: float) -> float:
-    """How many times as good ``better`` is: 1 where they are equal, NaN where a ratio says nothing."""
+    """How many times as good ``better`` is: 1 if they are equal, NaN if a value is not positive."""
     if worse == better:
         return 1.0
     if not (worse > 0 and better > 0):
@@ -176,13 +177,12 @@ def _best_row(evidence: Evidence, own: pd.DataFrame) -> Any:
 
 
 def regressions(evidences: Sequence[Evidence]) -> pd.DataFrame:
-    """One row for the winner and the default of each study but the first, over those of the first.
+    """Compare the winner and the default of each later study with those of the first; a row for each.
 
     Columns: ``study``, ``who``, ``value``, ``before`` (in the first study), ``ratio`` (above 1 is worse)
-    with ``low`` and ``high``, and ``verdict``: ``worse``, ``better`` or ``as before``. The interval comes
-    from the two stored intervals as if each session were one draw, so it does not know how much sessions
-    differ among themselves: a small difference between two of them is no proof. ``autotune replay``
-    measures that.
+    with ``low`` and ``high``, and ``verdict``: ``worse``, ``better``, ``as before`` or ``not measured``. The
+    interval is computed from the two stored intervals and does not include how much sessions differ from each
+    other, so a small difference is no proof. ``autotune replay`` measures that.
     """
     import pandas as pd
 
@@ -203,7 +203,7 @@ def regressions(evidences: Sequence[Evidence]) -> pd.DataFrame:
 def _ratio(
     before: tuple[float, float, float], now: tuple[float, float, float], sign: float
 ) -> tuple[float, float, float]:
-    """How many times worse, with an interval: half-widths on the log scale, added in squares."""
+    """How many times worse, with an interval whose half-widths are added in squares, on a log scale."""
     if not (before[0] > 0 and now[0] > 0):
         return math.nan, math.nan, math.nan
     ratio = (now[0] / before[0]) ** sign
@@ -214,11 +214,11 @@ def _ratio(
 
 
 def workloads(place: Place, study: str | int | None = None) -> pd.DataFrame:
-    """One row a workload of a family and configuration measured on it: what winners are worth elsewhere.
+    """How good the winners of a family are on other workloads; a row for each workload and configuration.
 
     Columns: ``workload``, ``configuration`` (the studies that it won, or ``default``), ``value``,
-    ``over_best`` (1 is the best there), ``status`` and ``held_out``. ``study`` is any of the family; by
-    default the newest. Empty where there is none.
+    ``over_best`` (1 is the best there), ``status`` and ``held_out``. ``study`` is any study of the family; by
+    default the newest family is taken. Empty if there is none.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""How a search came to its best, beside what as many random draws would be expected to come to."""
+"""How a search approached its best value, compared with the expected best of as many random draws."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 DRAWN = ("uniform", "initial", "newcomer", "random")
-"""Kinds of proposals that no model had a part in."""
+"""Kinds of proposals that no model took part in."""
 ENOUGH_DRAWN = 20
-"""So many of them stand for the space by themselves."""
+"""How many such trials are enough to represent random draws from the space."""
 BAND = (0.05, 0.95)
-"""Between these quantiles the best of so many draws lies nine times in ten."""
+"""The quantiles that bound the band of random draws: nine times in ten their best lies between them."""
 MOST_POINTS = 400
-"""Of the curve of random draws that are worked out; between them it is interpolated."""
+"""How many points of the curve of random draws are computed; it is interpolated between them."""
 MOST_OUTCOMES = 2000
-"""Groups of outcomes that stand for all of them where there are more."""
+"""About how many groups outcomes are put into if there are more of them."""
 
 
 def convergence(evidence: Evidence) -> pd.DataFrame:
-    """One row a finished search trial, in the order of finishing.
+    """A row for each finished search trial, in the order of finishing.
 
     Columns: ``tries`` (1, 2, 3 ...), ``trial``, ``seconds`` (of searching, without the time between
-    sessions; of searches side by side once), ``value`` (NaN where the trial failed or was stopped), ``best``
-    (so far, of what succeeded), ``random`` (the expected best of so many draws), ``random_low`` and
-    ``random_high`` (so it is nine times in ten).
+    sessions; searches at the same time count once), ``value`` (NaN if the trial failed or was stopped),
+    ``best`` (so far, of those that succeeded), ``random`` (the expected best of as many random draws),
+    ``random_low`` and ``random_high`` (between these it lies nine times in ten).
 
-    The draws are from this study's own outcomes, so they are an estimate; ``attrs["drawn_from"]`` says which.
-    ``attrs["to_match"]`` is how many of them are expected until one is as good as what was found, see
-    :func:`draws_to_match`.
+    The draws are from this study's own outcomes, so they are an estimate; ``attrs["drawn_from"]`` says from
+    which. ``attrs["to_match"]`` is the expected number of draws until one is as good as the best that was
+    found (see :func:`draws_to_match`).
     """
     own = evidence.trials
     own = own[own["told"].notna()].sort_values("told")
@@ -65,7 +65,7 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
 
 
 def outcomes_of_draws(evidence: Evidence) -> tuple[Floats, str]:
-    """What a random draw may come to, NaN where it fails; and in words which trials that is judged by."""
+    """Outcomes that stand for random draws, NaN for failures; and which trials these are, in words."""
     own = evidence.trials
     own = own[own["told"].notna()]
     drawn = own[own["kind"].isin(DRAWN)]
@@ -76,7 +76,7 @@ def outcomes_of_draws(evidence: Evidence) -> tuple[Floats, str]:
         return values, f"the {len(drawn):,} trials of this study that no model proposed"
     return values, (
         f"all {len(own):,} outcomes of this study, since only {len(drawn)} were drawn at random: this"
-        " flatters random, for a search crowds around what is good"
+        " flatters random draws, since a search concentrates on good configurations"
     )
 
 
@@ -85,10 +85,10 @@ def expected_best(
 ) -> tuple[Floats, Floats, Floats]:
     """The expected best of so many independent draws from ``outcomes``, and its 5 % and 95 % quantiles.
 
-    ``outcomes`` are NaN where a draw brings nothing; ``sign`` is -1 where more is better. Of n outcomes in
-    order, the best of k draws is the i-th with the probability ((n - i + 1) / n)^k - ((n - i) / n)^k. The
-    expectation is given that at least one draw succeeds. Each of the three has the shape of ``draws``; NaN
-    where there is no outcome.
+    ``outcomes`` are NaN for draws that fail; ``sign`` is -1 if more is better. Of n outcomes in order, the
+    best of k draws is the i-th with the probability ((n - i + 1) / n)^k - ((n - i) / n)^k. The expectation
+    is conditional on at least one success. Each of the three results has the shape of ``draws``; NaN if no
+    outcome is finite.
     """
     known = np.sort(sign * outcomes[np.isfinite(outcomes)])
     none = np.full(len(draws), np.nan)
@@ -113,16 +113,16 @@ def expected_best(
 
 
 def draws_to_match(outcomes: Floats, best: float, sign: float = 1.0) -> float:
-    """How many independent draws from ``outcomes`` are expected until one is as good as ``best``.
+    """The expected number of independent draws from ``outcomes`` until one is as good as ``best``.
 
-    Infinite where none of them is, for then nothing says how rare it is.
+    Infinite if no outcome is, since it is then unknown how rare they are.
     """
     as_good = np.count_nonzero(sign * outcomes <= sign * best)  # what failed is NaN, and never as good
     return len(outcomes) / as_good if as_good else math.inf
 
 
 def _edges(count: int) -> NDArray[np.int64]:
-    """Where groups of outcomes in order begin and end: the best by themselves, then ever more together."""
+    """The edges of groups of sorted outcomes: the best are alone in theirs, later groups grow in size."""
     if count <= MOST_OUTCOMES:
         return np.arange(count + 1)
     half = MOST_OUTCOMES // 2
@@ -136,6 +136,6 @@ def _best_so_far(values: Floats, sign: float) -> Floats:
 
 
 def _seconds(evidence: Evidence, own: pd.DataFrame) -> Floats:
-    """Seconds in which a search was at work until each trial was finished; of several at once, one counts."""
+    """Seconds in which at least one search was running until each trial finished."""
     searching = merged((session.started_at, evidence.end_of(session)) for session in evidence.sessions)
     return covered(searching, own["finished"].to_numpy(dtype=np.float64))

@@ -1,7 +1,7 @@
-"""What all figures share: their colours, their size, and text that matplotlib takes as it is.
+"""What all figures share: colours, sizes, and text in which matplotlib finds no formulas.
 
-Figures are made without pyplot, so nothing global is touched. Each colour is a different one, so that a
-page can put its own in the place of each (:mod:`autotune.report.pages.svg`).
+Figures are made without pyplot, so no global state is changed. All colours are different from each other,
+so that a page can replace each by one of its own (:mod:`autotune.report.pages.svg`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 INK, MUTED, GRID, PAPER = "#1f2328", "#57606a", "#d0d7de", "#ffffff"
 BEST, RANDOM, TRIAL, GOOD, BAD = "#0b5fb0", "#9a5b00", "#78828e", "#1a7f37", "#c21f32"
 STEPS = ("#eef4fb", "#d3e4f6", "#a9cbec", "#75abdf", "#4187ca", "#1d64ab", "#0a4480")
-"""From little to much."""
+"""Colours of a scale from low to high."""
 PARTS = (
     "#2f6fb3",
     "#b8860f",
@@ -33,27 +33,28 @@ PARTS = (
     "#8a8f3a",
     "#b3b9c0",
 )
-"""Parts of a whole, side by side."""
+"""Colours for the parts of a whole."""
 COLOURS = (INK, MUTED, GRID, PAPER, BEST, RANDOM, TRIAL, GOOD, BAD, *STEPS, *PARTS)
 
 WIDTH = 5.8
-"""Inches: narrow enough to be read on a phone."""
+"""The width of figures in inches: narrow enough for a phone."""
 SMALL = 8.5
-"""Points."""
+"""The size of small text in points."""
 
 
 def words(text: object, most: int = 40) -> str:
-    """A name as matplotlib takes it: no formula in it, nothing that acts."""
+    """A name for matplotlib: at most ``most`` characters, without formulas or control characters."""
     return one_line(text, most).replace("$", r"\$")
 
 
-def blank(
-    height: float, rows: int = 1, *, width: float = WIDTH, ratios: Sequence[float] | None = None
-) -> Figure:
-    """A figure with ``rows`` plots, one below the other over the same x axis."""
+def blank(height: float, rows: int = 1, ratios: Sequence[float] | None = None) -> Figure:
+    """A figure of ``height`` inches with ``rows`` plots, one below the other over the same x axis.
+
+    ``ratios`` are the relative heights of the plots.
+    """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained", facecolor=PAPER)
+    figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor=PAPER)
     made = figure.subplots(rows, 1, squeeze=False, sharex=rows > 1, height_ratios=ratios)
     for axes in made[:, 0]:
         dress(axes)
@@ -61,7 +62,7 @@ def blank(
 
 
 def dress(axes: Axes) -> None:
-    """Few lines, quiet colours."""
+    """Give a plot the common style: few lines, quiet colours."""
     axes.set_facecolor(PAPER)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
@@ -82,7 +83,7 @@ def legend(axes: Axes) -> None:
 
 
 def legend_above(axes: Axes) -> None:
-    """Where what is drawn fills the whole width."""
+    """A legend above the plot, for plots that leave no room inside."""
     axes.legend(
         frameon=False,
         fontsize=SMALL - 0.5,
@@ -93,9 +94,9 @@ def legend_above(axes: Axes) -> None:
     )
 
 
-def nothing(why: str, height: float = 1.2) -> Figure:
-    """A figure that says why there is none."""
-    figure = blank(height)
+def nothing(why: str) -> Figure:
+    """A figure that only says why there is nothing to draw."""
+    figure = blank(1.2)
     [axes] = figure.axes
     axes.set_axis_off()
     axes.text(0.5, 0.5, words(why, 200), ha="center", va="center", color=MUTED, fontsize=SMALL + 1, wrap=True)
@@ -103,7 +104,7 @@ def nothing(why: str, height: float = 1.2) -> Figure:
 
 
 def with_unit(axes: Axes, unit: str, which: str = "y") -> None:
-    """Ticks that read as values do elsewhere: ``4 ms``."""
+    """Write the ticks as values with their unit: ``4 ms``."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     axis = axes.yaxis if which == "y" else axes.xaxis
@@ -112,7 +113,7 @@ def with_unit(axes: Axes, unit: str, which: str = "y") -> None:
 
 
 def counts(axes: Axes) -> None:
-    """Whole numbers on a logarithmic axis: ``10,000``."""
+    """Write the ticks of a logarithmic x axis as whole numbers: ``10,000``."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
@@ -120,7 +121,7 @@ def counts(axes: Axes) -> None:
 
 
 def scale(axes: Axes, values: Sequence[float], which: str = "y") -> None:
-    """A logarithmic axis where the values are positive and spread over more than a factor of eight."""
+    """Make the axis logarithmic if the values are positive and spread over more than a factor of eight."""
     from matplotlib.ticker import LogLocator
 
     known = [value for value in values if math.isfinite(value)]
@@ -140,5 +141,5 @@ def step_of(share: float) -> str:
 
 
 def on_step(share: float) -> str:
-    """What can be read on that colour."""
+    """The colour of text that is readable on :func:`step_of` the same share."""
     return INK if share < 4 / len(STEPS) or math.isnan(share) else PAPER

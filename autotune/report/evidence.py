@@ -1,4 +1,4 @@
-"""A study read from its store once: what every table, figure and report is made of."""
+"""A study, read from its store once, from which all tables, figures and reports are made."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Place = Store | str | os.PathLike[str] | None
-"""A store that is open, or where it is; ``None``: the default one."""
+"""An open store, or its path or URL; ``None`` means the default store."""
 
 
 @contextmanager
 def opened(place: Place) -> Iterator[Store]:
-    """The store at ``place``, open for reading; one that was open stays open."""
+    """The store at ``place``, opened for reading; a store that is already open is not closed."""
     if isinstance(place, Store):
         yield place
     else:
@@ -42,28 +42,28 @@ class Evidence:
     store: str
     """The store's URL, with a password masked."""
     goals: tuple[MetricSpec, ...]
-    """The metrics with a goal; the first judges what is best."""
+    """The metrics with a goal; the first one decides what is best."""
     knobs: tuple[KnobView, ...]
     all_trials: pd.DataFrame
-    """One row a trial, for whatever purpose, by number: see :func:`load_evidence`."""
+    """A row for each trial of any purpose, in the order of their numbers: see :func:`load_evidence`."""
     configurations: Mapping[int, Mapping[str, Any]]
-    """By the number of the trial."""
+    """By the trial's number."""
     verdicts: tuple[VerdictRecord, ...]
     sessions: tuple[SessionRecord, ...]
     """The searches, without replays and verifications."""
     tried: tuple[SessionRecord, ...]
-    """Those of them that tried something: see :func:`autotune.session.searches.tried_in`."""
+    """The searches that tried something: see :func:`autotune.session.searches.tried_in`."""
     last_finished: Mapping[int, float]
-    """When the last trial of each session that finished any did so."""
+    """By session: when its last finished trial ended, in POSIX seconds."""
     segment: SegmentRecord | None
-    """The latest: the objective's source, frozen."""
+    """The latest segment, with the frozen source of the objective."""
     environment: Mapping[str, Any]
-    """The one that the study began in; empty where it is not in the store."""
+    """The environment that the study began in; empty if the store does not have it."""
 
     def end_of(self, session: SessionRecord) -> float:
-        """When it was closed; where nobody but a later session did that, when its last trial ended.
+        """When the session ended, in POSIX seconds: when it was closed, but not before it began.
 
-        Never before it began.
+        If a later session closed it, since its process had died, this is when its last trial ended.
         """
         closed = None if session.reason == DIED else session.finished_at
         return max(closed or self.last_finished.get(session.id, 0.0), session.started_at)
@@ -75,49 +75,49 @@ class Evidence:
 
     @property
     def sign(self) -> float:
-        """1 where the first goal is to minimise, -1 where it is to maximise."""
+        """1 if the first goal is minimized, -1 if it is maximized."""
         return self.metric.sign
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        """The trials of the search alone, without the replicates."""
+        """The search trials, without the replicates."""
         own = self.all_trials
         return own[own["purpose"] == "search"].reset_index(drop=True)
 
     @cached_property
     def succeeded(self) -> pd.DataFrame:
-        """The search trials that succeeded and have a number for the first goal."""
+        """The search trials that succeeded and have a value of the first goal."""
         own = self.trials
         usable = (own["status"] == Status.OK.value) & own["value"].notna()
         return own[usable].reset_index(drop=True)
 
     @property
     def verdict(self) -> Mapping[str, Any] | None:
-        """What the last re-measurement of the finalists came to; ``None`` where none has a winner."""
+        """The document of the last verdict; ``None`` if there is none, or it has no winner."""
         last = self.verdicts[-1].document if self.verdicts else {}
         return last if last.get("configuration") is not None else None
 
     @property
     def statuses(self) -> dict[str, int]:
-        """How many search trials stand in each status, the commonest first."""
+        """How many search trials have each status, the commonest first."""
         return {str(name): int(n) for name, n in self.trials["status"].value_counts().items()}
 
     def knob_column(self, name: str, trials: pd.DataFrame) -> list[Any]:
-        """The values of a knob, ``None`` where a trial does not have it."""
+        """The values of a knob in ``trials``; ``None`` if a trial does not have it."""
         return [self.configurations[number].get(name) for number in trials["trial"].tolist()]
 
 
 def load_evidence(place: Place = None, study: str | int | None = None) -> Evidence:
-    """Read a study: by name, ``name#id`` or id; ``None``: the newest of the store.
+    """Read a study by name, ``name#id`` or id; ``None`` means the newest of the store.
 
     Its ``all_trials`` has the columns ``trial`` (the number), ``id``, ``session``, ``segment``,
     ``purpose``, ``status``, ``strategy``, ``kind`` (of the reason), ``told``, ``proposed``, ``started`` and
     ``finished`` (POSIX seconds), ``prepare``, ``check``, ``warmup`` and ``measure`` (seconds of each
-    phase), ``prepare_began`` ... ``measure_ended`` (POSIX seconds; ``check_began`` only where the check
-    came ahead), ``lane``, ``value`` (the first goal, where the trial has not failed and used its whole
-    resource), ``at_full`` (the same, and what a trial that was stopped early would have come to),
-    ``fraction`` (of the resource), ``metric.NAME`` with ``.low``, ``.high`` and ``.n``, ``label`` (of a
-    replicate), ``message``, ``hash`` and ``environment``.
+    phase), ``prepare_began`` ... ``measure_ended`` (POSIX seconds; ``check_began`` only if the check was
+    made ahead, while another trial was measured), ``lane``, ``value`` (of the first goal, if the trial has
+    not failed and used its whole resource), ``at_full`` (the same, with predictions for trials that were
+    stopped early), ``fraction`` (of the resource), ``metric.NAME`` with ``.low``, ``.high`` and ``.n``,
+    ``label`` (of a replicate), ``message``, ``hash`` and ``environment``.
     """
     with opened(place) as store:
         record = store.study(study)

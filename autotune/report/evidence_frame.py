@@ -1,4 +1,4 @@
-"""The trials of a study as one frame, read row by row, so that a long study fits into memory."""
+"""The trials of a study as one DataFrame, read row by row, so that a long study fits into memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OTHERS = (
     *("trial", "id", "session", "segment", "purpose", "status", "strategy", "kind"),
     *("label", "message", "hash", "environment"),
 )
-"""Columns of a frame of trials, beside the metrics."""
+"""The columns of the frame that are not numbers; metrics have columns of their own."""
 
 
 def frame_of(
@@ -123,7 +123,7 @@ def _observed(trial: BriefTrial) -> Observation:
 
 
 def _at_full(early: list[tuple[int, Observation]], frame: pd.DataFrame, goal: MetricSpec) -> pd.Series[float]:
-    """``value``, and for trials that were stopped early what a strategy takes them for."""
+    """``value``, with a strategy's predictions of the final value for trials that were stopped early."""
     import numpy as np
 
     from autotune.search.models.fidelity import at_full
@@ -149,7 +149,7 @@ def _value(trial: BriefTrial, goal: str) -> float:
 
 
 def _fraction(trial: BriefTrial) -> float:
-    """Of its resource, where the trial was stopped early; else 1."""
+    """The fraction of its resource that a trial used if it was stopped early; else 1."""
     step, steps = trial.facts.get("step"), trial.facts.get("steps")
     early = trial.status == Status.PRUNED.value and isinstance(step, int) and isinstance(steps, int)
     return step / steps if early and step < steps else 1.0  # type: ignore[operator]

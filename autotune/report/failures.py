@@ -1,4 +1,4 @@
-"""What failed, and which values of which knobs it failed at."""
+"""What failed, and at which values of which knobs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_VALUES = 8
-"""Groups into which the values of a knob are put where there are more."""
+"""The most groups of values of a knob; with more values, each group has several."""
 
 FAILED = tuple(status.value for status in Status if status.failed)
 
 
 def failures(evidence: Evidence) -> pd.DataFrame:
-    """One row a kind of failure, the commonest first.
+    """A row for each kind of failure, the commonest first.
 
     Columns: ``status``, ``trials``, ``share``, ``first`` (the number of its first trial) and ``message``
-    (the first that says anything, on one line).
+    (the first that is not empty, on one line).
     """
     import pandas as pd
 
@@ -46,7 +46,7 @@ def failures(evidence: Evidence) -> pd.DataFrame:
 
 
 def failed_again(evidence: Evidence) -> pd.DataFrame:
-    """One row whoever failed in a finale of the searches: ``label``, ``status``, ``trial``, ``message``."""
+    """A row for each contender that failed in a finale: ``label``, ``status``, ``trial``, ``message``."""
     own = evidence.all_trials
     searches = [session.id for session in evidence.sessions]
     own = own[(own["purpose"] != "search") & own["status"].isin(FAILED) & own["session"].isin(searches)]
@@ -56,13 +56,13 @@ def failed_again(evidence: Evidence) -> pd.DataFrame:
 
 
 def failure_map(evidence: Evidence) -> pd.DataFrame:
-    """One row a knob and value: how often it failed there.
+    """How often trials failed at each value of each knob; a row for each knob and value.
 
-    Columns: ``knob``, ``value`` (a label; ranges where there are many), ``place`` (0, 1, 2 ... in the
-    knob's order), ``trials``, ``failed``, ``share``, ``status`` (the commonest failure there, or empty) and
-    ``tells``: of the uncertainty about whether a trial fails, the part that the knob takes away (mutual
-    information over entropy). The knob that tells most comes first. Trials that are not finished do not
-    count.
+    Columns: ``knob``, ``value`` (a label; ranges if there are many), ``place`` (0, 1, 2 ... in the knob's
+    order), ``trials``, ``failed``, ``share``, ``status`` (the commonest failure there, or empty) and
+    ``tells``: the fraction of the uncertainty about failure that knowing the knob removes (mutual
+    information over entropy). The knob with the largest ``tells`` comes first. Trials that are not finished
+    do not count.
     """
     import pandas as pd
 
@@ -95,9 +95,9 @@ def failure_map(evidence: Evidence) -> pd.DataFrame:
 
 
 def _tells(places: NDArray[np.int64], failed: NDArray[np.bool_], count: int) -> float:
-    """Mutual information of the group and of failing, over the entropy of failing; less what chance gives.
+    """Mutual information of group and failure over the entropy of failure, less what is due to chance.
 
-    Of c groups and n trials chance alone gives (c - 1) / 2n nats (Miller 1955).
+    With c groups and n trials, chance alone gives (c - 1) / 2n nats (Miller 1955).
     """
     whole = _entropy(float(failed.mean())) if len(failed) else 0.0
     if whole == 0.0 or count < 2:

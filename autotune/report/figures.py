@@ -1,4 +1,4 @@
-"""Figures of one study. Each takes a frame of this package and gives a matplotlib figure of its own."""
+"""Figures of one study. Each function takes a frame of this package and returns a new matplotlib figure."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MOST_DOTS = 1500
 """More trials than this are drawn as bands of quantiles."""
 BUCKETS = 60
 MOST_KNOBS = 14
-"""Knobs, the first ones of a frame, that are drawn."""
+"""How many knobs are drawn: the first ones of a frame."""
 MOST_DRAWN = 1e250
-"""Axes go no further: beyond, their own arithmetic overflows."""
+"""Values are drawn no further out than this: matplotlib's arithmetic would overflow."""
 
 
 def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
-    """The best so far over tries (or ``seconds``), every trial, and what random draws would come to."""
+    """The best so far over tries (or ``seconds``), every trial, and the expected best of random draws."""
     if frame.empty or not frame["value"].notna().any():
         return drawing.nothing("no trial has a number yet")
     figure = drawing.blank(3.2)
@@ -59,13 +59,13 @@ def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
 
 
 def _drawable(values: Any) -> Any:
-    """Of a column, no further out than axes go."""
+    """The values of a column, limited to :data:`MOST_DRAWN`."""
     known = values.to_numpy()
     return np.where(np.isfinite(known), np.clip(known, -MOST_DRAWN, MOST_DRAWN), known)
 
 
 def _bands(axes: Any, x: Any, values: Any, logarithmic: bool) -> None:
-    """Nine tenths, the half, and the middle of what lies side by side."""
+    """Draw bands that hold 90 % and half of the trials in each of up to :data:`BUCKETS` buckets along x."""
     edges = np.linspace(0, len(x), BUCKETS + 1)
     if logarithmic:  # each bucket as wide as the others on the axis, from the 30th trial on
         edges = np.append(0.0, np.geomspace(30, len(x), BUCKETS))
@@ -87,7 +87,7 @@ def _changes(best: Any) -> Any:
 
 
 def _crop(axes: Any, values: Any, goal: str) -> None:
-    """The bad end is cut where it would press all that matters into a line."""
+    """Cut off the worst tenth of the values, which would flatten all that matters."""
     if len(values) < 10:
         return
     low, high = np.quantile(values, (0.0, 0.9) if goal == "minimize" else (0.1, 1.0))
@@ -101,7 +101,7 @@ def _crop(axes: Any, values: Any, goal: str) -> None:
 
 
 def importance_figure(frame: pd.DataFrame) -> Figure:
-    """A bar a knob with the range of nine tenths of the splits."""
+    """A bar for each knob, with the range of nine tenths of the splits."""
     if frame.empty:
         return drawing.nothing(str(frame.attrs.get("remark", "")))
     shown = frame.head(MOST_KNOBS).iloc[::-1]
@@ -112,12 +112,12 @@ def importance_figure(frame: pd.DataFrame) -> Figure:
     axes.hlines(y, shown["low"], shown["high"], color=INK, lw=1.4)
     axes.set_yticks(y, [words(name, 28) for name in shown["knob"]])
     axes.grid(visible=False, axis="y")
-    drawing.label(axes, "part of the variance that the knob has a hand in")
+    drawing.label(axes, "share of the variance in which the knob plays a part")
     return figure
 
 
 def interactions_figure(frame: pd.DataFrame) -> Figure:
-    """A square a pair of knobs: how much they do together that neither does alone."""
+    """A square for each pair of knobs: the strength of their interaction."""
     if frame.empty:
         return drawing.nothing(str(frame.attrs.get("remark", "")))
     names = list(dict.fromkeys([*frame["knob"], *frame["other"]]))
@@ -167,7 +167,7 @@ def pair_figure(frame: pd.DataFrame) -> Figure:
 
 
 def parallel_figure(frame: pd.DataFrame) -> Figure:
-    """A line a trial through its value of each knob; the best ones in front."""
+    """A line for each trial through its values of all knobs; the best ones in front."""
     knobs = [name for name in frame.columns if name.startswith("knob.")][:MOST_KNOBS]
     if frame.empty or not knobs:
         return drawing.nothing("no trial has a number yet")
@@ -193,7 +193,7 @@ def parallel_figure(frame: pd.DataFrame) -> Figure:
 
 
 def failure_figure(frame: pd.DataFrame) -> Figure:
-    """A row a knob, a square a value: how often trials failed there. The knob that tells most is on top."""
+    """A row for each knob, a square for each value: how often trials failed there."""
     if frame.empty or not frame["failed"].any():
         return drawing.nothing("no trial failed")
     knobs = list(dict.fromkeys(frame["knob"]))[:MOST_KNOBS]
@@ -233,7 +233,7 @@ def _wide_cell(axes: Any, x: float, y: float, width: float, share: float, text: 
 
 
 def _fitting(label: str, room: int) -> str:
-    """Of a range its lower end where both do not fit."""
+    """``label``, or the lower end of a range, or a part of it, whichever fits into ``room`` characters."""
     if len(label) <= room:
         return words(label, room)
     low, between, _ = label.partition(" to ")
@@ -241,7 +241,7 @@ def _fitting(label: str, room: int) -> str:
 
 
 def front_figure(frame: pd.DataFrame) -> Figure:
-    """Two goals against each other: every trial, and the front that none beats."""
+    """Two goals against each other: every trial, and the Pareto front."""
     names = frame.attrs.get("goals", [])
     if frame.empty or len(names) < 2:
         return drawing.nothing(
@@ -254,7 +254,7 @@ def front_figure(frame: pd.DataFrame) -> Figure:
     rest = frame[~frame["front"]]
     rest = rest.iloc[:: max(1, len(rest) // MOST_DOTS)]
     axes.plot(rest[one], rest[other], "o", ms=3, color=TRIAL, mew=0, label="a trial")
-    line = "o-" if len(names) == 2 else "o"  # of more goals it is no line, seen from here
+    line = "o-" if len(names) == 2 else "o"  # with more goals, the front is no line in this plane
     axes.plot(front[one], front[other], line, ms=5, lw=1.4, color=BEST, label="front")
     for which, name in zip("xy", names, strict=False):
         drawing.scale(axes, frame[f"metric.{name}"].tolist(), which)
@@ -306,20 +306,20 @@ def finale_figure(frame: pd.DataFrame) -> Figure:
 
 
 def _moves(column: pd.Series[Any]) -> bool:
-    """Whether there is anything to see: it changes, and not just by a trace."""
+    """Whether the column changes by more than a thousandth."""
     known = column.dropna()
     return len(known) > 1 and float(known.max() - known.min()) > 1e-3 * max(1.0, abs(float(known.max())))
 
 
 def steadiness_figure(frame: pd.DataFrame) -> Figure:
-    """Each reading over the median of its own trial, over time; below it what the machine did."""
+    """Each reading relative to the median of its trial, over time; below, the state of the machine."""
     from autotune.report.steadiness import CONTEXT
 
     if frame.empty:
         return drawing.nothing("no readings are in the store")
     known = frame["ratio"][np.isfinite(frame["ratio"])]
     if known.empty:
-        return drawing.nothing("every trial's median is 0: no reading can be set against it")
+        return drawing.nothing("every trial's median is 0: no reading can be divided by it")
     sampled = [name for name in CONTEXT if name in frame.columns and _moves(frame[name])][:3]
     figure = drawing.blank(2.2 + 1.05 * len(sampled), 1 + len(sampled), ratios=[2.0, *([1.0] * len(sampled))])
     top, *below = figure.axes

@@ -1,4 +1,4 @@
-"""Figures of several studies. Each takes a frame of this package and gives a matplotlib figure of its own."""
+"""Figures of several studies. Each function takes a frame of this package and returns a matplotlib figure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def studies_figure(frame: pd.DataFrame) -> Figure:
 
 
 def regressions_figure(frame: pd.DataFrame) -> Figure:
-    """Winner and default of each study over those of the first; right of 1 is worse."""
+    """Winner and default of each study relative to those of the first; right of 1 is worse."""
     shown = frame[frame["ratio"].notna()]
     if shown.empty:
         return drawing.nothing("nothing to compare")
@@ -65,7 +65,7 @@ def regressions_figure(frame: pd.DataFrame) -> Figure:
 
 
 def matrix_figure(frame: pd.DataFrame, row: str, column: str, value: str, *, best_is: float = 1.0) -> Figure:
-    """A square a ``row`` and ``column`` of a long frame; darker the nearer ``value`` is to ``best_is``."""
+    """A square for each ``row`` and ``column`` of a long frame; darker if ``value`` is nearer ``best_is``."""
     if frame.empty:
         return drawing.nothing("nothing to compare")
     rows, columns = list(dict.fromkeys(frame[row])), list(dict.fromkeys(frame[column]))
@@ -97,7 +97,7 @@ def _square(axes: Axes, x: int, y: int, share: float, text: str) -> None:
 
 
 def progress_figure(frame: pd.DataFrame) -> Figure:
-    """How many trials each study has, by what became of them."""
+    """How many trials each study has, by outcome."""
     shown = frame.head(MOST_STUDIES)
     if shown.empty:
         return drawing.nothing("no study in this store")

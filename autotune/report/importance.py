@@ -1,8 +1,9 @@
-"""Which knobs matter, and which of them only together: a forest of the outcomes, asked with a knob shuffled.
+"""Which knobs matter, and which of them only together: permutation importance in a random forest.
 
-A random forest rather than the functional analysis of variance (Hutter et al., ICML 2014): knobs that exist
-only under a condition, permutations and assignments fit in, and what is shuffled is held out from the fit, so
-a knob without an effect is near 0 and the spread over the splits says how far to trust the rest.
+This is used rather than the functional analysis of variance (Hutter et al., ICML 2014) because it can
+handle conditional knobs, permutations and assignments. The trials in which knobs are shuffled are held out
+from the fit, so that a knob without an effect is near 0, and the spread over the splits says how far to
+trust the rest.
 """
 
 from __future__ import annotations
@@ -26,41 +27,40 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 LEAST_TRIALS = 20
-"""Trials with a number below which nothing is said."""
+"""With fewer trials that have a value, no answer is given."""
 MOST_TRIALS = 2000
-"""More make the answer no surer; so many are drawn from a longer study, at random: a part of the variance is
-that of what is drawn."""
+"""More would not make the answer more certain; of a longer study, so many are drawn at random."""
 SPLITS = 8
 SHUFFLES = 3
 TREES = 40
 HELD_OUT = 0.25
 WEAK = 0.2
-"""A forest that explains less of what was held out says little about any knob."""
+"""A forest that explains less of the held-out variance says little about any knob."""
 PAIRS_OF = 6
-"""Of how many knobs, the most important ones, all pairs are looked at."""
+"""How many knobs, the most important ones, are examined in pairs."""
 POINTS, BACKGROUND = 60, 80
-"""At so many configurations, each averaged over so many others, the effect of a pair is looked at."""
+"""How many configurations the effect of a pair is evaluated at, and over how many others it is averaged."""
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a forest learns from: a row a trial."""
+    """What a forest learns from, a row for each trial."""
 
     knobs: tuple[KnobView, ...]
     features: Floats
     columns: tuple[slice, ...]
-    """Of each knob."""
+    """The columns of each knob in ``features``."""
     losses: Floats
-    """Lower is better; logarithms where all values are positive."""
+    """Lower is better; logarithms if all values are positive."""
     logarithmic: bool
     known: int
-    """Trials with a number, of which these are drawn where they are many."""
+    """How many trials have a value; if there are many, only some of them are used."""
     left_out: int
-    """Trials without one: they failed, or are not finished."""
+    """How many trials have no value: they failed, or are not finished."""
 
 
 def lesson_of(evidence: Evidence, seed: int = 0) -> Lesson:
-    """The search trials that have a number for the first goal, and their knobs that vary."""
+    """The search trials that have a value of the first goal, and the knobs that vary among them."""
     own = evidence.trials[evidence.trials["at_full"].notna()]
     known, left_out = len(own), len(evidence.trials) - len(own)
     own = _some(own, seed)
@@ -87,7 +87,7 @@ def _some(own: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def _ranked(features: Floats) -> Floats:
-    """Each column as ranks: all that a tree looks at, whatever the numbers are; NaN stays."""
+    """Each column as ranks, which is all that matters to a tree; NaN stays."""
     ranked = np.full(features.shape, np.nan)
     for column in range(features.shape[1]):
         there = ~np.isnan(features[:, column])
@@ -101,19 +101,19 @@ def _varies(column: Floats) -> bool:
 
 
 def importance(evidence: Evidence, seed: int = 0) -> pd.DataFrame:
-    """One row a knob that varies, the most important first.
+    """A row for each knob that varies, the most important first.
 
-    Columns: ``knob``, ``importance`` (the part of the variance of the first goal that the knob has a hand
-    in, alone or with others), ``low`` and ``high`` (between them lie nine tenths of the splits), ``share``
-    (of the sum of what is above 0).
+    Columns: ``knob``, ``importance`` (the share of the variance of the first goal in which the knob plays a
+    part, alone or with others), ``low`` and ``high`` (nine tenths of the splits lie between them),
+    ``share`` (of the sum of all importances above 0).
 
-    Half of what shuffling a knob among held-out trials adds to a forest's squared error, over the variance,
-    is its total effect (Jansen 1999). The goal is on a log scale where it is positive. A trial that was
-    stopped early counts with what it would have come to.
+    The importance is the total effect (Jansen 1999): half of what shuffling the knob among held-out trials
+    adds to a forest's squared error, over the variance. The goal is on a log scale if it is positive. A
+    trial that was stopped early counts with its predicted final value.
 
-    ``attrs`` has ``trials``, ``known`` (with a number: of many, some are drawn), ``left_out`` (without one),
-    ``explained`` (of the variance held out; 1 is all) and ``remark``: why the frame is empty, or what weakens
-    it; empty where nothing does. The same seed gives the same answer.
+    ``attrs`` has ``trials`` (how many are used), ``known`` (how many have a value), ``left_out`` (how many
+    have none), ``explained`` (the share of the held-out variance) and ``remark``: why the frame is empty or
+    weak, or an empty text. The same seed gives the same answer.
     """
     import pandas as pd
 
@@ -147,7 +147,7 @@ def importance(evidence: Evidence, seed: int = 0) -> pd.DataFrame:
 
 
 def say_learned_from(frame: pd.DataFrame) -> str:
-    """What :func:`importance` is of: ``1,925 of 2,424 trials, 576 without a number left out``."""
+    """The trials that :func:`importance` used: ``1,925 of 2,424 trials, 576 without a number left out``."""
     trials, known, left_out = (frame.attrs[name] for name in ("trials", "known", "left_out"))
     of = f"{trials:,} of " if trials < known else ""
     without = f", {left_out:,} without a number left out" if left_out else ""
@@ -178,7 +178,7 @@ def _forest(seed: int) -> Any:
 
 
 def _drops(lesson: Lesson, seed: int) -> tuple[Floats, float]:
-    """What shuffling each knob costs in each split, shape (splits, knobs); and the mean share explained."""
+    """The importance of each knob in each split, shape (splits, knobs); and the mean share explained."""
     rng = np.random.default_rng(seed)
     count = len(lesson.losses)
     held = max(5, round(HELD_OUT * count))
@@ -199,7 +199,7 @@ def _drops(lesson: Lesson, seed: int) -> tuple[Floats, float]:
 
 
 def _shuffled(lesson: Lesson, test: NDArray[np.int64], rng: np.random.Generator) -> Floats:
-    """The held-out rows, for each knob and shuffle once, with that knob's columns shuffled together."""
+    """The held-out rows, once for each knob and shuffle, with that knob's columns shuffled together."""
     parts = []
     for columns in lesson.columns:
         for _ in range(SHUFFLES):
@@ -210,13 +210,14 @@ def _shuffled(lesson: Lesson, test: NDArray[np.int64], rng: np.random.Generator)
 
 
 def interactions(evidence: Evidence, ranked: Sequence[str] | None = None, seed: int = 0) -> pd.DataFrame:
-    """One row a pair of the most important knobs, the strongest first: ``knob``, ``other``, ``strength``.
+    """A row for each pair of the most important knobs, the strongest first.
 
-    ``strength`` is the part of the variance of a forest's predictions that the pair makes together and
-    neither of the two by itself, from partial dependence (Friedman and Popescu, Annals of Applied
-    Statistics 2008, section 8.1, over the variance of all predictions, so that two knobs without an effect
-    have no strength). ``ranked`` are the knobs by importance, where they are known already. Empty with the
-    same remark as :func:`importance` where nothing can be said.
+    Columns: ``knob``, ``other`` and ``strength``. ``strength`` is the share of the variance of a forest's
+    predictions that is due to the pair together and to neither of the two alone, from partial dependence
+    (Friedman and Popescu, Annals of Applied Statistics 2008, section 8.1, but over the variance of all
+    predictions, so that two knobs without an effect have no strength). ``ranked`` are the knobs by
+    importance, if they are known already. If nothing can be said, the frame is empty and has the same
+    remark as that of :func:`importance`.
     """
     import pandas as pd
 

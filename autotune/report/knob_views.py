@@ -1,4 +1,4 @@
-"""What a stored study says of its knobs, and their values as labels and as numbers."""
+"""The knobs of a stored study, and their values as labels and as numbers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from autotune.space.configuration import FrozenMap, plain
 Floats = NDArray[np.float64]
 
 MOST_BINS = 12
-"""Groups into which the values of a knob are put where there are more."""
+"""The most groups of values of a knob; with more values, each group has several."""
 MOST_DIGITS = 17
-"""Tell each float from all others."""
+"""So many digits distinguish any two floats."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,17 @@ class KnobView:
 
     name: str
     ordered: bool
-    """Whether its values stand in an order: numbers do, choices do not."""
+    """Whether its values have an order: numbers do, choices do not."""
     logarithmic: bool
     values: tuple[Any, ...]
-    """All of them, in their order, plain; empty for a range or a permutation."""
+    """All values, in order, as plain ones; empty for a range, a permutation or an assignment."""
     default: Any
     items: tuple[str, ...] = ()
-    """Of a permutation or an assignment."""
+    """The items of a permutation or an assignment."""
 
 
 def knob_views(document: Mapping[str, Any], seen: Sequence[str] = ()) -> tuple[KnobView, ...]:
-    """The knobs of a study's document; names that only its trials have (``seen``) come last, as choices."""
+    """The knobs in a study's document, and then those that only its trials have (``seen``), as choices."""
     space = document.get("space")
     knobs = space.get("knobs") if isinstance(space, Mapping) else None
     described = knobs if isinstance(knobs, Mapping) else {}
@@ -70,7 +70,7 @@ def _positive(values: Sequence[Any]) -> bool:
 
 
 def say_value_of(value: object, most: int = 60) -> str:
-    """A knob's value as a label of at most so many characters: ``true``, ``i, j, k``, ``0.001``."""
+    """A knob's value as a label of at most ``most`` characters: ``true``, ``i, j, k``, ``0.001``."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -85,14 +85,14 @@ def say_value_of(value: object, most: int = 60) -> str:
 
 
 def same_value(one: object, other: object) -> bool:
-    """Whether they are the same to a space: 4 and 4.0 are, 1 and true are not."""
+    """Whether a space takes the two for the same value: 4 and 4.0 are, 1 and true are not."""
     return _key(one) == _key(other)
 
 
 def positions(knob: KnobView, column: Sequence[Any]) -> Floats:
-    """One number a value, in the knob's order and on its scale; shape (n,), NaN where the knob was not there.
+    """A number for each value, in the knob's order and on its scale; shape (n,), NaN if there is no value.
 
-    Values of a knob without an order are numbered as they stand in the space, or by their label.
+    Values of a knob without an order are numbered as they are listed in the space, or by their labels.
     """
     if knob.ordered and not knob.values:
         numbers = np.array([_number(v) for v in column], dtype=np.float64)
@@ -109,10 +109,11 @@ def positions(knob: KnobView, column: Sequence[Any]) -> Floats:
 
 
 def feature_columns(knob: KnobView, column: Sequence[Any]) -> Floats:
-    """What a forest sees of a knob; shape (n, width), NaN where the knob was not there.
+    """The features of a knob for a forest; shape (n, width), NaN if there is no value.
 
-    An ordered knob is one number, a choice one column a value (at most 12, the commonest), a permutation the
-    place of each item, an assignment a number an item.
+    An ordered knob has one column, a choice one column for each value (the commonest 12 at most), a
+    permutation one for the place of each item, and an assignment one for each item, with a number for its
+    option.
     """
     if knob.items:
         return np.array(_places(knob, column), dtype=np.float64).reshape(len(column), len(knob.items))
@@ -127,7 +128,7 @@ def feature_columns(knob: KnobView, column: Sequence[Any]) -> Floats:
 
 
 def _places(knob: KnobView, column: Sequence[Any]) -> list[list[float]]:
-    """Of a permutation the place of each item, of an assignment a number for where each item was put."""
+    """For a permutation the place of each item, for an assignment the number of each item's option."""
     options = sorted({str(p) for value in column if isinstance(value, Mapping) for p in value.values()})
     number = {option: float(place) for place, option in enumerate(options)}
     rows = []
@@ -151,7 +152,7 @@ def _number(value: Any) -> float:
 
 
 def _keys(column: Sequence[Any]) -> list[str | None]:
-    """:func:`_key` of each value, which is worked out once where it comes again; ``None`` for ``None``."""
+    """:func:`_key` of each value, computed once for each different value; ``None`` for ``None``."""
     known: dict[tuple[type, Any], str] = {}
     keys: list[str | None] = []
     for value in column:
@@ -166,7 +167,7 @@ def _keys(column: Sequence[Any]) -> list[str | None]:
 
 
 def _key(value: Any) -> str:
-    """Values that are the same to a space have the same key: 4 and 4.0."""
+    """A key that is the same for values that a space takes for the same: 4 and 4.0."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return json.dumps(plain(value), sort_keys=True, default=str)
@@ -178,11 +179,12 @@ class Bins:
 
     labels: tuple[str, ...]
     places: NDArray[np.int64]
-    """The group of each trial; -1 where the knob was not there."""
+    """The group of each trial; -1 if it does not have the knob."""
 
 
 def bins_of(knob: KnobView, column: Sequence[Any], most: int = MOST_BINS) -> Bins:
-    """Each value by itself; of more than ``most``, ranges of an order, or the rest of choices together."""
+    """A group for each value. If there are more than ``most``: ranges of ordered values, or the commonest
+    choices and one group of the others."""
     place = positions(knob, column)
     there = np.isfinite(place)
     levels, first = np.unique(np.where(there, place, np.inf), return_index=True)
@@ -203,7 +205,7 @@ def bins_of(knob: KnobView, column: Sequence[Any], most: int = MOST_BINS) -> Bin
 
 
 def _told_apart(ranges: Sequence[Sequence[Any]], digits: int) -> list[str]:
-    """A label a range, or a single value: with at least so many digits, and as many as tell them apart."""
+    """A label for each range or single value, with ``digits`` digits, or as many more as make all differ."""
     labels: list[str] = []
     for more in range(digits, MOST_DIGITS + 1):
         said = ([_say_end(value, more) for value in ends] for ends in ranges)
@@ -220,7 +222,7 @@ def _say_end(value: object, digits: int) -> str:
 def _fewer(
     group: NDArray[np.int64], there: NDArray[np.bool_], labels: list[str], most: int
 ) -> tuple[NDArray[np.int64], list[str]]:
-    """The commonest values by themselves, and the rest of them together."""
+    """``most - 1`` groups of the commonest values, one each, and a group of the others."""
     count = len(labels)
     counts = np.bincount(group[there], minlength=count)
     kept = np.sort(np.argsort(-counts, kind="stable")[: most - 1])

@@ -1,4 +1,4 @@
-"""Opening the notebooks: the repository's own, or copies of those that came with the package."""
+"""Opening the notebooks: those of the repository, or copies of those in the package."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from autotune.ready import ready_root
 from autotune.report.evidence import opened
 from autotune.store.databases.address import VARIABLE, read_address
 
+FOLDER = Path("results")
+"""Where the notebooks are, in the current folder."""
+
 
 def notebooks_in(folder: Path) -> list[Path]:
-    """The notebooks in ``folder``, copied there where it has none: they are a user's to change."""
+    """The notebooks in ``folder``; if it has none, copies are made there, which the user can change."""
     found = sorted(folder.glob("*.ipynb"))
     if found:
         return found
@@ -24,15 +27,13 @@ def notebooks_in(folder: Path) -> list[Path]:
     return [Path(shutil.copy(path, folder)) for path in sorted((ready_root() / "results").glob("*.ipynb"))]
 
 
-def open_notebooks(
-    store: str | None, host: str, port: int, open_browser: bool, folder: Path = Path("results")
-) -> NoReturn:
-    """Become JupyterLab in ``folder``, whose notebooks read ``store``.
+def open_notebooks(store: str | None, host: str, port: int, open_browser: bool) -> NoReturn:
+    """Replace this process by JupyterLab in the folder ``results``, whose notebooks read ``store``.
 
-    It listens at ``host`` and ``port``, or at a later port where that is taken, and asks for its token.
+    It listens on ``host`` and ``port``, or on a later port if that is taken, and requires its token.
 
-    Raises :class:`~autotune.errors.InputError` where JupyterLab is not installed, or where a store that was
-    named is not there: every cell would fail.
+    Raises :class:`~autotune.errors.InputError` if JupyterLab is not installed, or if a store was named that
+    does not exist, since every cell would fail.
     """
     named = bool(store or os.environ.get(VARIABLE))
     if named:
@@ -41,18 +42,18 @@ def open_notebooks(
     if importlib.util.find_spec("jupyterlab") is None:
         hint = "pip install jupyterlab ipykernel, or open the notebooks in results/ with another program"
         raise InputError(Problem("JupyterLab is not installed", hint=hint))
-    notebooks_in(folder)
+    notebooks_in(FOLDER)
     address = read_address(store)
     environment = dict(os.environ)
     if named or (address.file is not None and address.file.exists()):
-        # Absolute, since their folder is another. Where nothing was searched yet they show what is recorded.
+        # An absolute URL, since they run in another folder. Without a store they show the recorded studies.
         environment[VARIABLE] = address.url.render_as_string(hide_password=False)
     options = [f"--ip={host}", f"--port={port}"]
     if not open_browser:
         options.append("--no-browser")
     if os.geteuid() == 0:
-        options.append("--allow-root")  # else it would not start in most containers
-    command = [sys.executable, "-m", "jupyterlab", *options, str(folder)]
+        options.append("--allow-root")  # without this it does not start in most containers
+    command = [sys.executable, "-m", "jupyterlab", *options, str(FOLDER)]
     sys.stdout.flush()
-    # In this process's place, so that it hears what is sent to it: it asks whether an interrupt is to end it.
+    # It replaces this process, so that it gets its signals: on an interrupt it asks whether to stop.
     os.execve(sys.executable, command, environment)

@@ -1,4 +1,4 @@
-"""Numbers for people: a value with its unit, its interval, and as many digits as are certain."""
+"""Numbers for people: a value with its unit and its interval, in a readable number of digits."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from decimal import Decimal
 from autotune.measure.outcome import Estimate
 
 READABLE = 10**18
-"""Whole numbers from here on are said by their first digits and how many there are."""
+"""Whole numbers from here on are written with an exponent."""
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _PREFIXED = frozenset(("b", "byte", "bytes", "bit", "bits", "flop", "flops", "op", "ops", "hz", "w", "j"))
-"""Units that take a prefix, in small letters: ``kms`` and ``k%`` are none, and who writes MB has one."""
+"""Units that take a prefix, in lower case. Others do not (``kms``, ``k%``), or have one already (MB)."""
 
 
 USUAL_DIGITS, MOST_DIGITS = 4, 9
-"""Of a value; more than the first where two values that stand side by side would read the same."""
+"""The number of digits of a value, and the most that are used to distinguish two values side by side."""
 
 
 def say_value(value: float, unit: str = "", digits: int = USUAL_DIGITS) -> str:
-    """``4.123 ms`` for 0.004123 s; ``12.3 Gflop/s``; a plain number where there is no unit."""
+    """``4.123 ms`` for 0.004123 s; ``12.3 Gflop/s``; a plain number without a unit."""
     if not math.isfinite(value):
         return str(value)
     scale, name = _scale(value, unit)
@@ -28,7 +28,7 @@ def say_value(value: float, unit: str = "", digits: int = USUAL_DIGITS) -> str:
 
 
 def digits_apart(one: float, other: float) -> int:
-    """How many digits say values that stand side by side so that a first digit of their difference shows."""
+    """How many digits two values need side by side so that the first digit of their difference shows."""
     apart, size = abs(one - other), max(abs(one), abs(other))
     if not 0 < apart < math.inf:
         return USUAL_DIGITS
@@ -44,7 +44,7 @@ def say_gain(estimate: float, low: float, high: float, unit: str = "", digits: i
 
 
 def say_estimate(estimate: Estimate, unit: str = "", digits: int = USUAL_DIGITS) -> str:
-    """``4.12 ms [4.1, 4.15]``; the value alone where there is no interval, or all readings were the same."""
+    """``4.12 ms [4.1, 4.15]``; only the value if there is no interval, or it has no width."""
     ends = estimate.low, estimate.high
     if ends[0] == ends[1] or not all(map(math.isfinite, (estimate.value, *ends))):
         return say_value(estimate.value, unit, digits)
@@ -52,7 +52,7 @@ def say_estimate(estimate: Estimate, unit: str = "", digits: int = USUAL_DIGITS)
 
 
 def _scale(value: float, unit: str) -> tuple[float, str]:
-    """By what to divide a number for people to read it, and the unit that it has then."""
+    """What to divide a value by to make it readable, and its unit after that."""
     if unit == "s" and value:
         return next((pair for pair in _SECONDS if abs(value) >= pair[0]), _SECONDS[-1])
     if unit.partition("/")[0].lower() in _PREFIXED:
@@ -61,7 +61,7 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
 
 
 def _to(value: float, digits: int) -> str:
-    """With noughts at its end where there are more digits than usual: 1.0000 beside 1.0007."""
+    """``value`` in ``digits`` digits; if more than usual, with trailing zeros: 1.0000 beside 1.0007."""
     return _plain(value, digits) if digits <= USUAL_DIGITS else f"{value:#.{digits}g}".removesuffix(".")
 
 
@@ -71,12 +71,12 @@ def _plain(value: float, digits: int = USUAL_DIGITS) -> str:
 
 
 def say_count(count: int, one: str, many: str = "") -> str:
-    """``1 trial``, ``1,200 trials``; ``many`` where that is not ``one`` with an s."""
+    """``1 trial``, ``1,200 trials``; ``many`` is the plural if it is not ``one`` with an s."""
     return f"{say_whole(count)} {one if count == 1 else many or f'{one}s'}"
 
 
 def say_whole(number: int) -> str:
-    """``1,200``; of numbers that nobody would read to their end, ``7.89e374``."""
+    """``1,200``; for numbers from :data:`READABLE` on, ``7.89e374``."""
     return f"{number:,}" if abs(number) < READABLE else f"{Decimal(number):.2e}".replace("+", "")
 
 
@@ -94,18 +94,18 @@ def say_seconds(seconds: float) -> str:
 
 
 UNKNOWN_RATIO = 1e6
-"""An interval that reaches this far, or as far below, says that this end of it is not known."""
+"""If an interval reaches this ratio (or its inverse), that end of it is taken for unknown."""
 
 
 def as_duration(seconds: float) -> str:
-    """As a duration is written in a command or a space file, which have no exponents: ``90s``."""
+    """A duration as commands and space files write it, without an exponent: ``90s``."""
     return f"{seconds:.15g}s"
 
 
 def say_ratio(estimate: float, low: float, high: float) -> str:
-    """``1.42x [1.4, 1.44]``; ``2.3x [at least 1.4]`` where one end is not known: two wild rounds, say.
+    """``1.42x [1.4, 1.44]``; ``2.3x [at least 1.4]`` if one end is unknown, as with two wild rounds.
 
-    ``1.0009x [1.0008, 1.001]``: an interval that leaves out 1 is not rounded to 1, for accuracies near 1 say.
+    ``1.0009x [1.0008, 1.001]``: an interval that does not contain 1 has enough digits to show that.
     """
     digits = _digits_beside_one(estimate, low, high)
     has_low, has_high = low > 1 / UNKNOWN_RATIO, high < UNKNOWN_RATIO
@@ -124,7 +124,7 @@ def say_times(ratio: float) -> str:
 
 
 def _digits_beside_one(*ratios: float) -> int:
-    """How many digits tell ratios, which all lie on the same side of 1, from 1; three are usual."""
+    """How many digits distinguish ratios from 1 if all are on the same side of it; usually three."""
     nearest = min(abs(ratio - 1) for ratio in ratios)
     if not (all(ratio > 1 for ratio in ratios) or all(ratio < 1 for ratio in ratios)) or nearest >= 0.005:
         return 3

@@ -1,4 +1,4 @@
-"""All studies of a store: how far each is, what it found, what failed, what runs now."""
+"""All studies of a store: the progress of each, what it found, what failed, and what runs now."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ COLUMNS = (
 )
 
 
-def studies(place: Place = None, names: list[str] | None = None) -> pd.DataFrame:
-    """One row a study, the newest first; ``names`` picks those of some names.
+def studies(place: Place = None) -> pd.DataFrame:
+    """A row for each study, the newest first.
 
     Columns: ``study`` (its label), ``workload``, ``state`` (``searching``, ``finished``, ``stopped``: its
     last session was not closed, ``empty``), ``trials``, ``of`` (the budget, NaN without one), ``succeeded``,
@@ -35,12 +35,12 @@ def studies(place: Place = None, names: list[str] | None = None) -> pd.DataFrame
     and ``high`` (over the default, as measured again; NaN where it was not), ``against_default`` (in words),
     ``replayed``, ``begun`` (a time in UTC) and ``ended_by``.
 
-    A few short queries a study, whatever its size.
+    This takes a few short queries for each study, however many trials it has.
     """
     import pandas as pd
 
     with opened(place) as store:
-        rows = [_row(store, study) for study in reversed(store.studies()) if not names or study.name in names]
+        rows = [_row(store, study) for study in reversed(store.studies())]
         url = store.url
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     frame.attrs["store"] = url
@@ -105,7 +105,7 @@ def _utc(at: float) -> Any:
 
 
 def outcomes(place: Place = None) -> pd.DataFrame:
-    """One row a study and status: ``study``, ``status``, ``trials``, ``share``, ``failed`` (true or not)."""
+    """A row for each study and status: ``study``, ``status``, ``trials``, ``share``, ``failed`` (a flag)."""
     import pandas as pd
 
     with opened(place) as store:
@@ -119,7 +119,7 @@ def outcomes(place: Place = None) -> pd.DataFrame:
 
 
 def running(place: Place = None) -> pd.DataFrame:
-    """One row a trial that a search holds.
+    """A row for each trial that a live search has in flight.
 
     Columns: ``study``, ``trial``, ``status``, ``worker``, ``seconds`` (since it began) and ``configuration``.
     """
@@ -142,7 +142,7 @@ def running(place: Place = None) -> pd.DataFrame:
 
 
 def held(store: Store, study: StudyRecord) -> list[TrialRecord]:
-    """The trials that a search is at; not those of one whose process is gone."""
+    """The trials that wait or run, without those of a search whose process is gone."""
     held = [status for status in (Status.RUNNING, Status.WAITING) if study.counts.get(status.value)]
     dropped = gone(store.sessions(study.id)) if held else set()
     found = [trial for status in held for trial in store.trials(study.id, "search", status)]
@@ -150,7 +150,7 @@ def held(store: Store, study: StudyRecord) -> list[TrialRecord]:
 
 
 def watch(place: Place = None, seconds: float = 5.0) -> None:
-    """In a notebook: show the studies, what runs, and their progress, again and again until nothing runs."""
+    """In a notebook: show progress and running trials, every ``seconds`` seconds, until nothing runs."""
     import time
 
     from IPython import display
@@ -169,7 +169,10 @@ def watch(place: Place = None, seconds: float = 5.0) -> None:
 
 
 def comparable(place: Place = None) -> list[str]:
-    """The labels of studies to set beside each other: those of one name, the one with the most trials."""
+    """The labels of studies to compare: those of the name that has several studies and the most trials.
+
+    If no name has several, the newest studies of two names.
+    """
     groups: dict[str, list[StudyRecord]] = {}
     with opened(place) as store:
         for study in store.studies():

@@ -1,4 +1,4 @@
-"""Which store a notebook shows: the one that ``AUTOTUNE_STORE`` names, else the recorded studies."""
+"""Which store a notebook shows: the one that ``AUTOTUNE_STORE`` names, or else the recorded studies."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ RECORDED = "recorded.db.gz"
 
 
 def notebook_store(recorded: str | os.PathLike[str] = RECORDED) -> str:
-    """The URL or path to open. What is recorded is unpacked into a temporary folder, once.
+    """The URL or path of the store to open. The recorded studies are unpacked into a temporary folder, once.
 
-    ``recorded`` is relative to the current folder, which is a notebook's own; else the file that came with
-    the package is taken. Raises :class:`~autotune.errors.InputError` where there is neither, or where it is
+    ``recorded`` is relative to the current folder, usually that of the notebook; if it does not exist, the
+    file in the package is taken. Raises :class:`~autotune.errors.InputError` if there is neither, or it is
     damaged.
     """
     chosen = os.environ.get(VARIABLE)
@@ -42,7 +42,7 @@ def notebook_store(recorded: str | os.PathLike[str] = RECORDED) -> str:
             )
         ) from error
     digest = hashlib.sha256(packed).hexdigest()[:16]
-    # Another version of autotune may have brought the copy that it opened up to a schema of its own.
+    # The name has the schema's version: another version of autotune may have migrated its copy.
     folder = f"autotune-recorded-{os.getuid()}-{VERSION}-{digest}"
     unpacked = Path(tempfile.gettempdir()) / folder / "recorded.db"
     if not unpacked.exists():
@@ -56,7 +56,7 @@ def notebook_store(recorded: str | os.PathLike[str] = RECORDED) -> str:
 
 
 def _write(content: bytes, unpacked: Path) -> None:
-    """Whole or not at all, also where two notebooks begin at once, and where nobody else can write."""
+    """Write the file as a whole or not at all, in a folder that only this user can write to."""
     unpacked.parent.mkdir(mode=0o700, exist_ok=True)
     if unpacked.parent.stat().st_uid != os.getuid():
         raise InputError(f"{unpacked.parent} belongs to somebody else")

@@ -1,4 +1,4 @@
-"""How knobs and the goal hang together: lines through all knobs, and the best at each pair of values."""
+"""How the goal depends on knobs: lines through all knobs, and the best at each pair of values."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 MOST_LINES = 240
 BEST_LINES = 40
-"""Of them so many are the best trials, the others are taken evenly from best to worst."""
+"""How many of the lines are the best trials; the others are taken evenly from the rest."""
 
 
 def parallel(evidence: Evidence) -> pd.DataFrame:
-    """One row a trial (of a long study some): ``trial``, ``value``, ``quantile`` (0 is the best),
+    """A row for each trial (of a long study, for some): ``trial``, ``value``, ``quantile`` (0 is the best),
     ``knob.NAME``.
 
-    The knobs' values are places from 0 to 1, in the knob's order and on its scale; missing where a trial
-    does not have the knob. ``attrs["ends"]`` says for each which values lie at 0 and at 1.
+    The knobs' values are places from 0 to 1, in the knob's order and on its scale; NaN if a trial does not
+    have the knob. ``attrs["ends"]`` has the values of each knob at 0 and at 1.
     """
     import pandas as pd
 
@@ -57,11 +57,11 @@ def parallel(evidence: Evidence) -> pd.DataFrame:
 
 
 def pair(evidence: Evidence, knob: str, other: str) -> pd.DataFrame:
-    """One row a pair of values of two knobs at which a trial succeeded: the best of the first goal there.
+    """The best value of the first goal at each pair of values of two knobs at which a trial succeeded.
 
-    Columns: ``value`` and ``other`` (labels; ranges where there are many), ``place`` and ``other_place``
-    (their order), ``trials``, ``best``, ``said`` (with its unit) and ``standing`` (1 for the best of all
-    pairs, 0 for the worst).
+    Columns: ``value`` and ``other`` (labels; ranges if there are many), ``place`` and ``other_place``
+    (their order), ``trials``, ``best``, ``said`` (``best`` with its unit) and ``standing`` (by rank: 1 for
+    the best of all pairs, 0 for the worst).
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""The rows of a frame, one after the other."""
+"""Iterating over the rows of a DataFrame."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ if TYPE_CHECKING:
 
 
 def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
-    """Each row with its columns as attributes; what types they have, a frame does not say."""
+    """Each row with its columns as attributes, untyped since pandas does not know their types."""
     yield from frame.itertuples(index=False)

@@ -19,35 +19,35 @@ Spans = list[tuple[float, float]]
 Floats = NDArray[np.float64]
 
 ON_DEVICE = {
-    "starting": "before the first trial: the machine is looked at, workers start, earlier trials are read",
+    "starting": "before the first trial: the machine is examined, workers start, earlier trials are read",
     "check": "answers verified on the device",
     "warmup": "calls before readings count",
     "measure": "readings",
-    "handling": "of a trial on the device, what is none of these: loading, sending, writing down; and what it"
-    " waited to be collected while the search chose what to try next",
+    "handling": "the rest of a trial's time on the device: loading, sending, writing down, and waiting to be"
+    " collected while the search chose what to try next",
     "waiting for prepare": "the device idle while the next configuration was being prepared",
     "tuner": "the device idle until the next configuration was proposed",
-    "idle": "the device idle for other reasons: a turn waited for, a worker started anew",
+    "idle": "the device idle for other reasons: waiting for its turn, a worker started anew",
     "finale": "the finalists and the default measured again, and the verdict",
-    "ending": "after the last trial: what was under way is given up, workers end",
+    "ending": "after the last trial: trials in flight are given up, workers end",
     "unaccounted": "no trial says what happened then",
 }
-"""What the seconds of a session are counted as, each second once."""
+"""The parts of a session's time and what they mean; each second counts for one of them."""
 
 BESIDE = {
-    "prepare": "compiling and making ready, overlapped with measuring: the sum over all workers",
+    "prepare": "compiling and other preparation, overlapped with measuring: the sum over all workers",
     "check ahead": "answers verified while the device measured something else",
 }
 
 
 def spend(evidence: Evidence) -> pd.DataFrame:
-    """One row a part: ``part``, ``seconds``, ``share`` (of the wall clock), ``where``, ``meaning``.
+    """A row for each part: ``part``, ``seconds``, ``share`` (of the wall clock), ``where``, ``meaning``.
 
-    Where ``where`` is ``device``, each second of each session counts once, so these add up to the wall
-    clock; of several measuring lanes it is the mean. Where it is ``beside``, the work overlapped that and
-    costs no time of its own. ``attrs``: ``wall`` (seconds of all sessions together), ``lanes``, ``busy``
-    (the part in which the device had a trial), ``trials``, ``replayed``: then no device had one, and what
-    the recording says of its own time is not counted.
+    The rows whose ``where`` is ``device`` count each second of each session once, so they add up to the
+    wall clock; with several measuring lanes they are means over the lanes. In those with ``beside``, the
+    work overlapped with that and took no time of its own. ``attrs``: ``wall`` (seconds of all sessions
+    together), ``lanes``, ``busy`` (the share of the time in which the device had a trial), ``trials``, and
+    ``replayed``: then no device was used, and the times in the recording are not counted.
     """
     import pandas as pd
 
@@ -78,7 +78,7 @@ class _OnDevice:
     """Seconds of each part of :data:`ON_DEVICE`."""
     wall: float
     lanes: int
-    """The most that a session had."""
+    """The largest number of lanes in a session."""
 
 
 def _on_device(evidence: Evidence) -> _OnDevice:
@@ -113,7 +113,7 @@ def _lanes(trials: pd.DataFrame) -> list[pd.DataFrame]:
 def _lane(
     began: float, ended: float, lane: pd.DataFrame, trials: pd.DataFrame, after: str
 ) -> dict[str, float]:
-    """What one measuring lane did in a session; adds up to its length. ``after``: the part that ended it."""
+    """The time of one measuring lane in a session by part; ``after`` is the part after its last trial."""
     totals = dict.fromkeys(ON_DEVICE, 0.0)
     if lane.empty:
         totals["unaccounted"] = max(ended - began, 0.0)
@@ -147,7 +147,7 @@ def _lane(
 
 
 def _without_timeline(own: pd.DataFrame, totals: dict[str, float]) -> None:
-    """Of sessions whose trials say no times, the seconds of their phases are known all the same."""
+    """Count the phases of trials that have no timeline, taking their seconds from what is unaccounted for."""
     blind = own[own["measure_began"].isna()]
     for part in PHASES:
         if part != "prepare":
@@ -157,7 +157,7 @@ def _without_timeline(own: pd.DataFrame, totals: dict[str, float]) -> None:
 
 
 def merged(spans: Iterable[tuple[float, float]]) -> Spans:
-    """The spans in order and apart: those that overlap as one."""
+    """The spans in order, with those that overlap merged."""
     merged: Spans = []
     for began, ended in sorted(spans):
         if merged and began <= merged[-1][1]:
@@ -168,7 +168,7 @@ def merged(spans: Iterable[tuple[float, float]]) -> Spans:
 
 
 def covered(spans: Spans, times: Floats) -> Floats:
-    """How many seconds of the spans, which are in order and apart, lie before each time."""
+    """How many seconds of the ``spans`` (from :func:`merged`) lie before each time."""
     if not spans:
         return np.zeros(len(times))
     began, ended = np.array(spans).T

@@ -1,4 +1,4 @@
-"""What was measured again, and with several goals what none beats."""
+"""The contenders of the last finale, and with several goals the Pareto front."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def finale(evidence: Evidence) -> pd.DataFrame:
-    """One row whoever the last verdict rests on, the best first.
+    """A row for each contender of the last verdict, the best first.
 
     Columns: ``label`` (``trial 13``, ``the default``, the name of a baseline), ``role`` (``winner``,
     ``finalist``, ``default`` or ``baseline``), ``value``, ``low``, ``high`` and ``readings`` of the first
-    goal, ``status``, ``id`` (of the replicate). Those that failed have no value. Empty where nothing was
+    goal, ``status``, ``id`` (of the replicate). Those that failed have no value. Empty if nothing was
     measured again.
     """
     import pandas as pd
@@ -56,8 +56,8 @@ _ROLES = {"default": "default", "baseline": "baseline"}
 
 
 def front(evidence: Evidence) -> pd.DataFrame:
-    """One row a search trial that succeeded: ``trial``, ``metric.NAME`` for each goal, and ``front``: whether
-    none beats it in all.
+    """A row for each search trial that succeeded: ``trial``, ``metric.NAME`` for each goal, and ``front``
+    (whether it is on the Pareto front).
 
     ``attrs``: ``goals`` (names) and ``units``.
     """

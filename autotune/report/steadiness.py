@@ -1,4 +1,4 @@
-"""Readings over time, beside what the machine did meanwhile: clock, temperature, pressure."""
+"""Readings over time, with the state of the machine at each: clocks, temperature, waiting."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_TRIALS = 400
-"""Of how many search trials the readings are fetched, evenly over the study."""
+"""How many search trials are used, taken evenly over the study."""
 MOST_REPLICATES = 100
-"""Of how many readings of one configuration again: the latest."""
+"""How many replicates are used: the latest."""
 MOST_READINGS = 200_000
-"""About how many readings are fetched, of the search and again of replicates: of trials that have tens of
-thousands each, fewer trials are looked at."""
+"""About how many readings are fetched, of search trials and again of replicates; if trials have tens of
+thousands each, fewer trials are used."""
 FEWEST_TRIALS = 10
-"""But of so many, however many readings they have."""
+"""At least so many trials are used, however many readings they have."""
 
 CONTEXT = {
     "sm_clock_mhz": "GPU clock, MHz",
@@ -36,14 +36,14 @@ CONTEXT = {
     "io_stall": "share of the time that tasks waited for disks",
     "steal": "share of the time taken by the hypervisor",
 }
-"""What a reading's context may say of the machine, in this order, and what it is called. Waits, stalls and
-steal are recorded as seconds during the reading, and become shares of it."""
+"""Entries of a reading's context on the state of the machine, with their titles. Waits, stalls and steal
+are recorded in seconds during the reading, and are converted to shares of it."""
 
 SHARES = ("own_wait", "cpu_stall", "memory_stall", "io_stall", "steal")
 
 
 def steadiness(place: Place, evidence: Evidence) -> pd.DataFrame:
-    """One row a reading of the first goal, in the order of time; of a long study, of some of its trials.
+    """A row for each reading of the first goal, in the order of time; of a long study, of some trials only.
 
     Columns: ``trial``, ``id``, ``purpose``, ``at`` (seconds since the study's first reading), ``value``,
     ``ratio`` (to the median of its own trial), ``discarded`` (why it does not count), and those of
@@ -61,7 +61,7 @@ def steadiness(place: Place, evidence: Evidence) -> pd.DataFrame:
         rows += _rows(trial_id, by_id[trial_id], readings, evidence.metric.name)
     columns = ["trial", "id", "purpose", "at", "value", "ratio", "discarded", *CONTEXT]
     frame = pd.DataFrame(rows, columns=columns)
-    # A wait that no reading had may be one that this machine says nothing of.
+    # Shares that are 0 in all readings are dropped: the machine may not report them.
     known = {name: frame[name] > 0 if name in SHARES else frame[name].notna() for name in CONTEXT}
     frame = frame.drop(columns=[name for name in CONTEXT if not known[name].any()])
     frame = frame.sort_values("at", kind="stable").reset_index(drop=True)
@@ -88,7 +88,7 @@ def _chosen(evidence: Evidence) -> pd.DataFrame:
 
 
 def _most(trials: pd.DataFrame, metric: str, usually: int) -> int:
-    """How many of ``trials`` are looked at, by how many readings they have on average."""
+    """How many of ``trials`` to use, by how many readings they have on average."""
     each = trials[f"metric.{metric}.n"].mean()
     return min(usually, max(FEWEST_TRIALS, int(MOST_READINGS / each))) if each > 0 else usually
 
@@ -118,7 +118,10 @@ def _rows(
 
 
 def _began(trial: dict[str, Any], readings: list[Reading]) -> float:
-    """When the first reading was. A replicate has finished once all rounds of its finale are over."""
+    """When the first reading was taken, in POSIX seconds.
+
+    For a replicate it is computed from its end, which is the end of its finale.
+    """
     last = max((r.at for r in readings), default=0.0)
     if trial["purpose"] == "search":
         began = trial["measure_began"]
@@ -131,8 +134,8 @@ def _context(reading: Reading) -> dict[str, float]:
     said, wall = reading.context, reading.context.get("wall", 0.0)
     found = {name: said[name] for name in CONTEXT if name in said and name not in SHARES}
     if wall > 0:
-        # What stood still was left out.
+        # Entries that did not change during the reading are not recorded, which share_of takes for 0.
         found |= {name: share_of(said, name) for name in SHARES}
     if "own_wait" not in said and not ("cpu" in said and measures_itself(said)):
-        found.pop("own_wait", None)  # nobody knows
+        found.pop("own_wait", None)  # unknown, not 0
     return found

@@ -1,4 +1,4 @@
-"""Text that others have written, made safe to show: nothing in it acts on a terminal or on other words."""
+"""Text from other sources, made safe to show: it cannot control a terminal or hide or reorder other text."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import re
 from collections.abc import Mapping
 
 MOST_OF_A_NAME = 120
-"""Characters of a name or a value that are shown."""
+"""The most characters of a name or a value that are shown."""
 MOST_OF_A_TEXT = 4000
-"""Of a message, or of what a program printed."""
+"""The most characters of a message, or of a program's output."""
 
 _ACTING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
 )
-"""Control characters (but for the tab and the new line), and those that turn or hide other characters."""
+"""Control characters except tab and new line, and characters that reorder or hide others."""
 _UNPAIRED = re.compile("[\ud800-\udfff]")
 
 
 def visible(text: object, most: int = MOST_OF_A_TEXT) -> str:
-    """``text`` with what acts written out (``\\\\x1b``), and cut at ``most`` characters, which is said."""
+    """``text`` with control characters escaped (``\\\\x1b``), cut at ``most`` characters with a note."""
     words = text if isinstance(text, str) else str(text)
     cut = len(words) - most
     if cut > 0:
@@ -29,15 +29,15 @@ def visible(text: object, most: int = MOST_OF_A_TEXT) -> str:
 
 
 def one_line(text: object, most: int = MOST_OF_A_NAME) -> str:
-    """The same on one line, for a name, a value or the beginning of a message."""
+    """``text`` as :func:`visible` on one line, for a name, a value or the beginning of a message."""
     words = str(text)
     beginning = " ".join(words[: 8 * most].split())
     return visible(beginning, most) if len(beginning) <= most else visible(beginning[: most - 4]) + " ..."
 
 
 def shown(value: object) -> str:
-    """A value on a line: items of a list, pairs of a mapping; those within others are bracketed. A text whose
-    blanks nobody sees is quoted."""
+    """A value on one line: items of a list, pairs of a mapping; nested ones in brackets. A text that is
+    empty, or has blanks that would not be seen, is quoted."""
     if value is None:
         return "(none)"
     if isinstance(value, bool):
@@ -52,16 +52,16 @@ def shown(value: object) -> str:
 
 
 def _within(value: object) -> str:
-    """A value that stands in another one: where it has parts, these are told from its neighbours."""
+    """A value inside another one, in brackets if it has parts."""
     if isinstance(value, Mapping):
         return f"{{{shown(value)}}}"
     return f"[{shown(value)}]" if isinstance(value, list | tuple) else shown(value)
 
 
 def side_by_side(one: object, other: object, most: int = MOST_OF_A_NAME) -> tuple[str, str]:
-    """Two values that differ, each on a line; long ones that begin alike from shortly before they part.
+    """Two values that differ, each on a line. Long ones are shown from shortly before their first difference.
 
-    Of two mappings only what differs is shown.
+    Of two mappings, only the entries that differ are shown.
     """
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         apart = [name for name in {**one, **other} if one.get(name) != other.get(name)]
@@ -77,7 +77,7 @@ def side_by_side(one: object, other: object, most: int = MOST_OF_A_NAME) -> tupl
 
 
 def last_lines(text: str, most: int = MOST_OF_A_TEXT) -> str:
-    """The end of what a program printed, which is where it says what went wrong."""
+    """The end of a program's output, where it usually says what went wrong; at most ``most`` characters."""
     cut = len(text) - most
     return (
         visible(text) if cut <= 0 else f"({cut:,} characters before this are left out)\n{visible(text[cut:])}"

@@ -1,4 +1,4 @@
-"""Rules that nobody stated, as the failures of a study give them away: constraints to add to its space."""
+"""Constraints that a space seems to lack, guessed from the failures of its study."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autotune.status import Status
 from autotune.store.records import ResultRecord, StudyRecord, TrialRecord
 
 SURE = 0.5
-"""From which probability a rule is worth a remark, beside all others that would explain the same."""
+"""The least probability of a rule that is reported, among all that explain the same failures."""
 HEARD = frozenset([Status.OK, Status.PRUNED, Status.INFEASIBLE, Status.CRASHED, Status.WRONG])
 
 
@@ -23,21 +23,21 @@ class Tried:
     configuration: Mapping[str, Any]
     status: Status
     measured: bool
-    """Whether it has a number: what is wrong and has one is past a bound of it, and says nothing of rules."""
+    """Whether it has a metric. A ``wrong`` trial with one is past a bound, and says nothing about rules."""
 
 
 @dataclass(frozen=True)
 class UnstatedRule:
-    """A rule that is thought to hold."""
+    """A rule that seems to hold, though the space does not state it."""
 
     constraint: str
-    """As a space file states it. Of several that explain the failures as well, the likeliest."""
+    """The rule as a space file states it; of several that explain the failures equally, the likeliest."""
     breaking: int
-    """Failures that break it, and none of the rules before it."""
+    """How many failures break it, and none of the rules before it."""
     failures: int
-    """All that it might have explained: the infeasible, the crashed and the wrong."""
+    """How many failures it might have explained: the infeasible, the crashed and the wrong ones."""
     keeping: int
-    """Successes: all of them keep it."""
+    """How many trials succeeded; all of them keep the rule."""
 
 
 def unstated_rules_of(
@@ -49,12 +49,12 @@ def unstated_rules_of(
 
 
 def unstated_rules(trials: Iterable[Tried], space: Mapping[str, Any]) -> tuple[UnstatedRule, ...]:
-    """What keeps apart what worked and what failed, the surest first; mostly nothing.
+    """Rules that separate the trials that worked from those that failed, the most certain first; mostly none.
 
-    A rule is a guess, however many failures it explains: of two that hold at once what both forbid may look
-    like a third. Only rules about products and quotients of whole numbers are looked for
-    (:mod:`autotune.search.models.hypotheses`). ``space`` is that of the study's document: a failure that its
-    constraints forbid by now tells of a rule that was stated since.
+    A rule is a guess, however many failures it explains: what two true rules forbid together may look like a
+    third. Only rules about products and quotients of whole numbers are looked for
+    (:mod:`autotune.search.models.hypotheses`). ``space`` is that of the study's document. Failures that its
+    present constraints forbid are explained by these, and do not count.
     """
     heard = [t for t in trials if t.status in HEARD and not (t.status is Status.WRONG and t.measured)]
     found = _found(heard)
@@ -84,7 +84,7 @@ def _found(heard: Sequence[Tried]) -> tuple[UnstatedRule, ...]:
     found = []
     for looked_for in suspected(logs[rows], good[rows]):
         suspects = looked_for.without(~np.asarray(looked_for.kept(logs[good]).all(axis=0)))
-        if not len(suspects.odds):  # what was not looked at refutes them all
+        if not len(suspects.odds):  # trials that were not sampled refute them all
             continue
         breaks = unexplained & ~suspects.kept(logs)[:, 0]
         unexplained &= ~breaks
@@ -96,7 +96,7 @@ def _found(heard: Sequence[Tried]) -> tuple[UnstatedRule, ...]:
 
 
 def _whole_numbers(configurations: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The knobs that had several values, all of them positive whole numbers."""
+    """The names of knobs with several values, all of which are positive whole numbers."""
     from autotune.search.models.products import is_count
 
     names = dict.fromkeys(name for values in configurations for name in values)
@@ -105,5 +105,5 @@ def _whole_numbers(configurations: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def say_rule(rule: UnstatedRule) -> str:
-    """What speaks for a rule, in one line."""
+    """The evidence for a rule, in one line."""
     return f"{rule.breaking} of {rule.failures} that failed break it, all {rule.keeping} that worked keep it"

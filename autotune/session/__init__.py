@@ -1,1 +1,1 @@
-"""Who runs the loop: studies opened, trials asked for, executed, written down, and the winner defended."""
+"""Who runs the loop: open studies, ask for trials, run them, write them down, and defend the winner."""

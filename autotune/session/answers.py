@@ -25,9 +25,10 @@ from autotune.store.store import Store
 
 
 def load_result(store: Store, study: StudyRecord, reason: str = "", session: int | None = None) -> Result:
-    """The result of ``study`` as it stands in ``store``, the latest verdict and every trial included.
+    """The result of ``study`` by ``store``, with every trial.
 
-    That of ``session``, where it has come to one: another search may have come to its own meanwhile.
+    It is the verdict of ``session`` if that has one (another search may have stored its own since), or else
+    the latest verdict, or else the best trial. ``reason`` is why the search ended.
     """
     trials, space = store.trials(study.id, purpose="search"), _changed_space(store, study)
     outside = 0 if space is None else sum(trial.configuration not in space for trial in trials)
@@ -41,9 +42,10 @@ def load_result(store: Store, study: StudyRecord, reason: str = "", session: int
 
 
 def load_best(store: Store, study: StudyRecord, *, front: bool) -> Result:
-    """The same with no trials but those of the front, and those where ``front`` says that they are wanted.
+    """The result without its trials, except those on the front if ``front``.
 
-    Of a long study all others stay unread, unless nothing succeeded: what failed most often is said then.
+    In a long study the other trials are not read, unless nothing succeeded and the commonest failure has to
+    be found.
     """
     answer = load_answer(store, study)
     if answer.best is None:
@@ -58,13 +60,13 @@ def load_best(store: Store, study: StudyRecord, *, front: bool) -> Result:
 
 
 def load_front(store: Store, study: StudyRecord) -> tuple[TrialRecord, ...]:
-    """The front of a study, of which no other trial is read in full."""
+    """The front of a study; no other trials are read in full."""
     numbers = front_numbers(store.values_of(study.id, [goal.name for goal in study.goals]), study.goals)
     return front_of(store.numbered(study.id, numbers), study.goals)
 
 
 def load_answer(store: Store, study: StudyRecord, reason: str = "", session: int | None = None) -> Result:
-    """The same without the trials, which of a long study take seconds to read."""
+    """As :func:`load_result`, without the trials, which take seconds to read in a long study."""
     metric = study.goals[0]
     statuses = dict(sorted(store.study(study.id).counts.items()))
     verdicts = store.verdicts(study.id)
@@ -96,7 +98,7 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "", session: int
 
 
 def _default(metric: MetricSpec, runs: Sequence[TrialRecord]) -> Estimate | None:
-    """What the last of these runs that succeeded came to."""
+    """The value of ``metric`` in the last of ``runs`` that succeeded."""
     values = [
         run.metrics[metric.name] for run in runs if run.status is Status.OK and metric.name in run.metrics
     ]
@@ -104,7 +106,7 @@ def _default(metric: MetricSpec, runs: Sequence[TrialRecord]) -> Estimate | None
 
 
 def _searched_default(store: Store, study: StudyRecord) -> list[TrialRecord]:
-    """The trial of the default while searching, where there was one."""
+    """The search trial of the default, if there is one."""
     default = default_in(study)
     if default is None:
         return []
@@ -112,13 +114,13 @@ def _searched_default(store: Store, study: StudyRecord) -> list[TrialRecord]:
 
 
 def _is_default(store: Store, study: StudyRecord, trial: TrialRecord) -> bool:
-    """Whether it is the default of the space as it is now, which another one may have been before."""
+    """Whether ``trial`` is of the present default of the space, which may have had another one before."""
     default = default_in(study) if store.space_revisions(study.id) else None
     return trial.reason.get("kind") == "default" if default is None else trial.configuration == default
 
 
 def default_in(study: StudyRecord) -> Configuration | None:
-    """The default of its space; ``None`` where that is not feasible, or something else wrote the study."""
+    """The default of the study's space; ``None`` if it is not feasible or the space cannot be read."""
     try:
         return space_from_document(study.document["space"]).feasible_default()
     except (InputError, KeyError):
@@ -132,7 +134,7 @@ def _defaults_of(store: Store, verdict: VerdictRecord) -> list[TrialRecord]:
 
 
 def stands(store: Store, study: StudyRecord, verdict: VerdictRecord) -> bool:
-    """Whether it names a winner, and the space that the study has now still has that."""
+    """Whether ``verdict`` names a winner that the study's present space still contains."""
     won = verdict.document.get("configuration")
     if won is None:
         return False
@@ -141,9 +143,9 @@ def stands(store: Store, study: StudyRecord, verdict: VerdictRecord) -> bool:
 
 
 def best_trials(store: Store, study: StudyRecord, metric: MetricSpec, most: int) -> list[TrialRecord]:
-    """At most so many of the trials that succeeded, the best by ``metric`` first, the earlier where they tie.
+    """The ``most`` best trials that succeeded, the best by ``metric`` first, of equal ones the earlier.
 
-    Those that the space of the study no longer has are passed over.
+    Trials that the study's present space does not contain are left out.
     """
     values = [one for one in store.values_of(study.id, [metric.name]) if not math.isnan(one[1][0])]
     numbers = [number for number, _ in sorted(values, key=lambda one: (metric.sign * one[1][0], one[0]))]
@@ -160,16 +162,16 @@ def best_trials(store: Store, study: StudyRecord, metric: MetricSpec, most: int)
 
 
 _AT_ONCE = 100
-"""How many trials of a changed space are looked up at once: of a long study not all are read."""
+"""How many trials of a changed space are read at once, so that not all of a long study are read."""
 
 
 def _changed_space(store: Store, study: StudyRecord) -> Space | None:
-    """The space that the study has now; ``None`` where it never had another, so that all trials are in it."""
+    """The study's present space; ``None`` if it was never changed, so that it contains all trials."""
     return space_from_document(study.document["space"]) if store.space_revisions(study.id) else None
 
 
 def space_of(store: Store, verdict: VerdictRecord) -> str:
-    """The hash of the space in which a verdict was reached; empty where that is not known."""
+    """The hash of the space in which a verdict was reached; empty if unknown."""
     sessions = store.sessions(verdict.study_id)
     return next((str(s.settings.get("space", "")) for s in sessions if s.id == verdict.session_id), "")
 
@@ -188,7 +190,7 @@ def _defended(
     found = None if number is None else store.numbered(study.id, [number])[0]
     own = {name: Estimate(**e) for name, e in (verdict.get("metrics") or {}).items()}
     metrics = {**(found.metrics if found else {}), **own}
-    # Older finales kept nothing of what their checks reported: where the trial was lost, nobody can tell.
+    # Older finales did not keep the metrics of their checks, so these are unknown if the trial was lost.
     checked = found is None or found.status is Status.OK
     return Result(
         study=study,
@@ -221,7 +223,7 @@ def _defended(
 
 
 def _since(store: Store, study: StudyRecord, metric: MetricSpec, verdict: VerdictRecord) -> str:
-    """What a search that was broken off has read since that looks better than the winner; else empty."""
+    """A remark on a trial since the verdict that looks better than the winner; empty if there is none."""
     if max(store.last_finished(study.id).values(), default=0.0) <= verdict.created_at:
         return ""
     won = (verdict.document.get("metrics") or {}).get(metric.name)
@@ -235,5 +237,5 @@ def _since(store: Store, study: StudyRecord, metric: MetricSpec, verdict: Verdic
 
 
 def _joined(*remarks: str) -> str:
-    """Those of them that say something."""
+    """The remarks that are not empty, as one text."""
     return "; ".join(filter(None, remarks))

@@ -41,22 +41,24 @@ def search(
     cache: bool = True,
     progress: Progress | None = None,
 ) -> Result:
-    """Search a space and return the defended winner; what was searched before is not repeated.
+    """Search a space and return the defended winner; no earlier measurement of the study is repeated.
 
     ``space`` is a space file or a :class:`StudySpec`, which says in Python what a file says: name, metrics,
-    early stopping and the rest. With an ``objective`` a :class:`Space` will do: its study has the objective's
-    name, and as its metric the ``time`` in seconds, the less the better. ``trials``,
-    ``time`` (seconds, or a text such as ``"1h30m"``) and ``patience`` bound the study as a whole and override
-    the file's ``budget:``; ``workload`` has facts, by their names, that stand in the place of the file's:
-    another workload is another study. ``store`` is a path or URL (default: ``AUTOTUNE_STORE`` or
-    ``results/autotune.db``). ``fresh`` begins a new study. ``objective`` is a Python callable or objective
-    measured in this very process, in the place of the file's: quick, but a configuration that crashes takes
-    this process along. Another one, or one whose source has changed, is another study; what an instance holds
-    is not seen. Without ``cache`` nothing that other searches have compiled is used, and nothing is kept for
-    them.
+    early stopping and the rest. With an ``objective``, a :class:`Space` is enough: the study then has the
+    objective's name, and its metric is ``time`` in seconds, to be minimized.
+
+    ``trials``, ``time`` (seconds, or a text such as ``"1h30m"``) and ``patience`` (trials without an
+    improvement) bound the study as a whole and override the file's ``budget:``. ``workload`` overrides
+    facts of the file's workload by name; another workload is another study. ``store`` is a path or URL
+    (default: ``AUTOTUNE_STORE`` or ``results/autotune.db``). ``fresh`` begins a new study.
+
+    ``objective`` is a Python callable or objective that replaces the file's and is measured in this process.
+    That is quick, but a configuration that crashes takes this process down. Another objective, or one whose
+    source has changed, is another study; the attributes of an instance are not compared. With ``cache=False``
+    nothing that other searches have compiled is used, and nothing is kept for them.
 
     Raises :class:`autotune.errors.InputError` for bad input and :class:`autotune.errors.StoreError`
-    where the store fails.
+    if the store fails.
     """
     heard = heard_by(progress)
     if isinstance(space, Space) and objective is not None:
@@ -85,10 +87,11 @@ def search_many(
     cache: bool = True,
     progress: Progress | None = None,
 ) -> ManyResult:
-    """As :func:`search`, for all ``workloads`` of a space file; ``trials`` and ``time`` are over all of them.
+    """As :func:`search`, for all ``workloads`` of a space file.
 
-    ``patience`` is of each workload. With a :class:`Family` they are what its specs say. One workload alone,
-    of the file or another, is what :func:`search` takes as its ``workload``.
+    ``trials`` and ``time`` bound all workloads together, ``patience`` each by itself. A :class:`Family`
+    brings its own; they cannot be overridden. To search one workload, give it to :func:`search` as
+    ``workload``.
     """
     heard = heard_by(progress)
     if isinstance(space, Family):
@@ -132,9 +135,9 @@ def open_session(
     cache: bool = True,
     progress: Progress | None = None,
 ) -> Session:
-    """A session that is ready to run, for callers who want to stop it themselves."""
+    """A session that is ready to run, for callers who want to be able to stop it."""
     environment = capture_environment(spec)
-    load = partial(strategy_class, spec.search.strategy)  # takes a second
+    load = partial(strategy_class, spec.search.strategy)  # its imports take a second
     executor: Executor = make_executor(spec, objective, cache_folder() if cache else None, load)
     return Session(spec, store, executor, environment, fresh=fresh, progress=progress or Progress())
 

@@ -10,11 +10,12 @@
 Everything that holds for a search holds here: each trial is on disk before it is handed out and
 after it is told, nothing is proposed twice, and opening the same study again goes on with it.
 
-A trial may take as long as it takes while this process lives, for another one on the same machine sees that.
-On another machine only ``ask``, ``report`` and ``tell`` are seen: who opens the study there a minute after
-the last of them takes what is running here for lost and tries it again. The result that is told first counts.
+A trial may take any time while this process lives, which other processes on the same machine can see.
+Processes on other machines only see the calls of ``ask``, ``report`` and ``tell``: one that opens the study
+a minute after the last of these takes the trials running here for lost and tries them again. The result
+that is told first counts.
 
-Several threads may share a session: what they call is done in turn.
+Several threads may share a session; their calls are executed one after another.
 """
 
 from __future__ import annotations
@@ -53,16 +54,16 @@ class AskedTrial:
 
 
 class AskTell:
-    """A session whose trials the caller runs. Close it, or use ``with``: open trials are given back.
+    """A session whose trials the caller runs. Close it, or use ``with``; open trials then become lost.
 
-    It owns ``store``, and closes it also where the session cannot begin.
+    It owns ``store``, and closes it even if the session cannot begin.
     """
 
     def __init__(
         self, spec: StudySpec, store: Store, environment: Environment, *, fresh: bool = False
     ) -> None:
         self._lock = threading.RLock()
-        """A strategy that learns while it is asked proposes nonsense."""
+        """Held by every call: a strategy must not be told anything while it is asked."""
         self._spec = spec
         self._reporters: dict[int, Reporter] = {}
         with ExitStack() as opened:
@@ -74,13 +75,13 @@ class AskTell:
             opened.callback(self._ledger.close, "closed")
             self._stopping = make_stopping(spec, store, self._study.record.id, self._ledger.session_id)
             if self._stopping is not None and self._stopping.pauses:
-                message = "this policy of early_stopping pauses trials, which ask and tell cannot run on"
+                message = "this policy of early_stopping pauses trials, which ask and tell cannot resume"
                 others = "asha, async-hyperband, none, or one of Optuna's pruners"
                 raise InputError(Problem(message, expected=others))
             self._opened = opened.pop_all()
 
     def ask(self, n: int = 1) -> list[AskedTrial]:
-        """Up to ``n`` trials; fewer where the space is exhausted. They are ``running`` from now on."""
+        """Up to ``n`` trials, fewer if the space is exhausted. They are ``running`` from now on."""
         with self._lock:
             self._ledger.renew()
             trials = self._ledger.propose(count_of(n), worker="ask-tell")
@@ -93,9 +94,9 @@ class AskTell:
     def report(
         self, trial: AskedTrial, step: int, metrics: Mapping[str, float] | None = None, **named: float
     ) -> Stopped | None:
-        """How far ``trial`` has come, for early stopping; what ends it, or ``None`` where it goes on.
+        """Report the metrics of ``trial`` after ``step`` steps, for early stopping.
 
-        ::
+        Returns why the trial ends, or ``None`` if it goes on::
 
             if stop := session.report(trial, epoch, loss=loss):
                 session.tell(trial, loss=loss, status=stop.status, message=stop.message)
@@ -125,8 +126,11 @@ class AskTell:
         """Record what came of ``trial``: metrics by name, or the status in which it failed.
 
         A list or an array holds several readings of a metric. A value past its bound makes the outcome
-        ``wrong``, a NaN ``diverged``, as in any other search. Raises :class:`InputError` for what cannot be
-        recorded; the trial can be told again then, and where the store failed.
+        ``wrong``, a NaN ``diverged``, as in any other search. ``seconds`` is how long the trial took, and
+        ``peak_memory`` its memory in bytes.
+
+        Raises :class:`InputError` for values that cannot be recorded, and :class:`autotune.errors.StoreError`
+        if the store fails. The trial can be told again after either.
         """
         with self._lock:
             self._in_flight(trial)
@@ -144,15 +148,15 @@ class AskTell:
     def _in_flight(self, trial: AskedTrial) -> None:
         if not isinstance(trial, AskedTrial) or not self._ledger.runs(trial.id):
             what = f"trial {trial.number}" if isinstance(trial, AskedTrial) else f"{trial!r:.60}"
-            message = f"{what} is not one that this session asked for and was not yet told of"
+            message = f"{what} is not in flight in this session: not asked for here, or told already"
             raise InputError(Problem(message, expected="a trial that ask() returned, once"))
 
     def result(self) -> Result:
-        """The result as it stands. The winner is not measured again: the caller runs the trials."""
+        """The result so far. The winner is not measured again, since only the caller can run trials."""
         return load_result(self._store, self._study.record)
 
     def close(self) -> None:
-        """End the session; trials that were asked for and not told become lost, to be tried again."""
+        """End the session; trials that were asked for and not told become lost, and are tried again later."""
         with self._lock:
             self._opened.close()  # harmless when repeated
 

@@ -1,7 +1,7 @@
-"""When to stop: what a study has used, held against what its space file allows.
+"""When to stop: what a study has used, compared with the budget in its space file.
 
-A budget counts for the study as a whole, so that an interrupted search goes on with what is left
-of it, and one that has spent its budget ends at once.
+A budget is for the study as a whole, so that an interrupted search goes on with the rest of it, and one that
+has spent its budget ends at once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from autotune.space.spec import Budget
 
 GRACE_SECONDS = 5.0
-"""How long trials in flight may go on at least when the time is up; then they are given up."""
+"""How long trials in flight may at least go on after the time is up, before they are given up."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Spent:
     since_improvement: int = 0
     """Finished trials since the best one."""
     finished: int = 0
-    """Of the trials, those whose results are known."""
+    """How many of ``trials`` have a result."""
 
 
 def limit_reached(budget: Budget, spent: Spent) -> str:
-    """Why nothing new is to be tried; an empty text to go on."""
+    """Why no new trial may begin; an empty text if the search goes on."""
     late = out_of_time(budget, spent)
     given_up = late and spent.finished < spent.trials
     if budget.trials is not None and spent.trials >= budget.trials and not given_up:
@@ -42,7 +42,7 @@ def limit_reached(budget: Budget, spent: Spent) -> str:
 
 
 def out_of_patience(patience: int) -> str:
-    """The reason of a search that ended so."""
+    """The reason of a search that ended because its patience was exhausted."""
     return f"{say_trials(patience)} without an improvement"
 
 
@@ -51,7 +51,7 @@ def out_of_time(budget: Budget, spent: Spent) -> bool:
 
 
 def overdue(budget: Budget, spent: Spent) -> bool:
-    """Whether trials in flight, which may finish when the time is up, have gone on for too long since."""
+    """Whether the time has been up for so long that trials in flight are given up."""
     grace = max(GRACE_SECONDS, 0.05 * (budget.time or 0.0))
     return budget.time is not None and spent.seconds >= budget.time + grace
 

@@ -1,4 +1,4 @@
-"""What is to be said beside an answer, or in place of one."""
+"""Remarks on an answer, or on why there is none."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
 
 MOST_OF_A_MESSAGE = 240
-"""Characters of what a trial said that stand in an answer."""
+"""The most characters of a trial's message in a remark."""
 
 FINALIST = "trial "
-"""What the label of one of the best trials of a search begins with, in the finale of that."""
+"""How the labels of finalists that are trials of the search begin."""
 
 
 def nothing_found(statuses: Mapping[str, int], reason: str, changed: bool) -> str:
-    """Why there is no answer. ``changed``: the space is not the one in which all was tried."""
+    """Why there is no answer. ``changed``: the study's space has been changed since it began."""
     if reason == EXHAUSTED and not statuses:
         return "no configuration satisfies the constraints; autotune check says what each removes"
     if reason == MISTAKEN:
-        return "all trials failed by the same mistake in the code, or for want of the same thing"
+        return "all trials failed by the same mistake in the code, or because the same thing is missing"
     ended = any(Status(status).finished for status in statuses)
     if changed and (others := statuses.get(Status.OK, 0)):
         return f"no configuration of the space as it is now succeeded; outside it {others} did"
-    return "no configuration succeeded" if ended else "no trial came to its end"
+    return "no configuration succeeded" if ended else "no trial has finished"
 
 
 def commonest_failure(trials: Sequence[TrialRecord]) -> str:
-    """``3 of 4 ended as crashed, as trial 0: ValueError: never``; empty where none failed."""
+    """The commonest failure (``3 of 4 ended as crashed, as trial 0: ValueError: never``); else empty."""
     failed = [trial for trial in trials if trial.status.failed]
     if not failed:
         return ""
@@ -47,9 +47,9 @@ def commonest_failure(trials: Sequence[TrialRecord]) -> str:
 
 
 def fallen(verdicts: Sequence[VerdictRecord]) -> str:
-    """Why the last finale has no winner: who failed, or that each was read once.
+    """Why the last finale has no winner: which finalist failed, or that each has only one reading.
 
-    Empty where it has one, or there was none.
+    Empty if it has a winner, or there was no finale.
     """
     document = verdicts[-1].document if verdicts else {}
     if not document or document.get("configuration") is not None:
@@ -64,7 +64,7 @@ def fallen(verdicts: Sequence[VerdictRecord]) -> str:
 
 
 def fell(verdict: Mapping[str, Any]) -> str:
-    """Who failed in a finale that has a winner all the same: finalists, the default; empty where none did."""
+    """Who failed in a finale that has a winner nevertheless: finalists, the default; empty if none did."""
     outcomes = verdict.get("outcomes", {})
     finalists = {label: one for label, one in outcomes.items() if label.startswith(FINALIST)}
     failed = [label for label, one in finalists.items() if one[0] != Status.OK]
@@ -89,7 +89,7 @@ def _in_brackets(message: str) -> str:
 
 
 def unchecked(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:
-    """Which bounds nobody has looked at: a misspelt name would else switch a check off without a word."""
+    """Which bounds were not checked because no value was reported: a misspelt name must not go unnoticed."""
     bounded = [
         m["name"] for m in study.metrics if m.get("at_most") is not None or m.get("at_least") is not None
     ]
@@ -98,7 +98,7 @@ def unchecked(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:
 
 
 def doubtful(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:
-    """Which bounds may not be kept: they lie within the interval of what was read."""
+    """Which bounds may be violated: they lie inside the interval of the readings."""
     said = []
     for metric in study.metrics:
         found, at_most, at_least = measured.get(metric["name"]), metric.get("at_most"), metric.get("at_least")

@@ -1,4 +1,4 @@
-"""Which code proposes: autotune's own, by content, since a version says little while it is developed."""
+"""Which code proposes trials: a hash of autotune's own, since a version says little during development."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from autotune.provenance.code.files import freeze, named
 from autotune.provenance.document import Document, digest
 
 PARTS = ("space", "search", "session/observing.py")
-"""Of the package: what a proposal follows from."""
+"""The parts of the package that a proposal depends on."""
 
 
 def engine() -> Document:
-    """The version of autotune and a hash over the files that proposals come from; some milliseconds."""
+    """The version of autotune and a hash of the files in :data:`PARTS`; takes some milliseconds."""
     package = Path(autotune.__file__).parent
     files = {
         name: path for name, path in named(package / part for part in PARTS).items() if path.suffix == ".py"

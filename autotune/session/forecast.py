@@ -21,9 +21,9 @@ from autotune.store.records import StudyRecord, TrialRecord
 from autotune.store.store import Store
 
 CONFIDENCE = 0.95
-"""Of the prediction interval."""
+"""The confidence of the prediction interval."""
 ENDLESS = 10**6
-"""Configurations beyond which a space ends no search: nobody waits until all of them were tried."""
+"""A space with more configurations does not bound a search: nobody waits until all of them were tried."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ class Cost:
     """Seconds that one finished trial took, failed or not."""
 
     prepare: float
-    """These may overlap other trials."""
+    """May overlap other trials."""
     measure: float
     """Everything after preparing: load, check, warm up, read. One trial at a time."""
 
 
 @dataclass(frozen=True)
 class Duration:
-    """Seconds. ``low`` and ``high`` are ``None`` where one trial alone is known."""
+    """A time in seconds with its prediction interval, which is ``None`` if only one trial is known."""
 
     seconds: float
     low: float | None
@@ -47,30 +47,30 @@ class Duration:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What the search that a space file describes is likely to take here."""
+    """How long the search that a space file describes is likely to take on this machine."""
 
     trials: int | None
-    """How many are to go; ``None`` where neither the budget nor the space bounds them."""
+    """How many trials are left; ``None`` if neither the budget nor the space bounds them."""
     duration: Duration | None
-    """Of those; ``None`` likewise."""
+    """How long they take; ``None`` if ``trials`` is."""
     each: Cost
-    """The mean of the earlier trials."""
+    """The mean cost of the earlier trials."""
     known: int
-    """How many earlier trials that is."""
+    """The number of earlier trials."""
     study: str
-    """Whose they are, as ``name#id``."""
+    """The study of the earlier trials, as ``name#id``."""
     differs: tuple[str, ...]
-    """In what that study is not this one (``source``, ``workload``, ``machine`` ...)."""
+    """How that study differs from this one (``source``, ``workload``, ``machine`` ...)."""
 
     def to_document(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def foresee(spec: StudySpec, store: Store) -> Forecast | None:
-    """The forecast for this machine from the finished trials of the study that ``spec`` would go on with.
+    """The forecast for this machine, from the finished trials of the study that ``spec`` would go on with.
 
-    Where it has none: from those of the newest study that shares its name, else its objective. ``None``
-    where there are no such trials. Replayed studies say nothing of this machine.
+    If it has none, they are taken from the newest study with its name, or else with its objective. ``None``
+    if there are no such trials. Replayed studies are left out: they say nothing about this machine.
     """
     machine = capture(spec.source.parent if spec.source else None).machine_key
     identity = identify(spec, snapshot(source_files(spec.objective)).source_hash, machine)
@@ -86,10 +86,10 @@ def foresee(spec: StudySpec, store: Store) -> Forecast | None:
 
 
 def seconds_of_finale(family: Family) -> float | None:
-    """About how long it takes to measure again behind a budget of time, where readings are quick.
+    """About how many seconds the finale takes after a search with a budget of time, if readings are quick.
 
-    Of several workloads each has a finale in its share of the time, and all their winners are measured on
-    each. ``None`` without such a budget: then it depends on how long the search takes.
+    With several workloads, each has a finale in its share of the time, and then the winners of all are
+    measured on each. ``None`` without a budget of time, since it then depends on how long the search takes.
     """
     spec = family.specs[0]
     if not spec.measure.finalists or isinstance(spec.objective, ReplayObjective):
@@ -105,7 +105,7 @@ def seconds_of_finale(family: Family) -> float | None:
 
 
 def trials_to_go(spec: StudySpec, tried: int = 0) -> int | None:
-    """How many more the budget and the space allow after ``tried``; ``None`` where neither bounds them."""
+    """How many trials the budget and the space allow after ``tried``; ``None`` if neither bounds them."""
     size = None if spec.space.continuous else spec.space.feasible.size
     if size is not None and size > ENDLESS:
         size = None
@@ -114,7 +114,7 @@ def trials_to_go(spec: StudySpec, tried: int = 0) -> int | None:
 
 
 def _tried(spec: StudySpec, store: Store, study: StudyRecord) -> int:
-    """How many trials of the study count for the budget: those that the space still has."""
+    """How many trials of the study count for the budget: those that the space still contains."""
     if study.space_hash == spec.space.hash:
         return sum(study.counts.values())
     return sum(trial.configuration in spec.space for trial in store.trials(study.id, purpose="search"))
@@ -130,11 +130,11 @@ def mean_cost(costs: Sequence[Cost]) -> Cost:
 
 
 def duration(costs: Sequence[Cost], trials: int, preparers: int) -> Duration:
-    """How long ``trials`` more will take where ``preparers`` prepare while one is measured. Pure.
+    """How long ``trials`` more will take if ``preparers`` workers prepare while one trial is measured. Pure.
 
-    With 0 preparers nothing overlaps; else the slower of the two stages sets the pace, after the first
-    trial was prepared. The range is the 95 % prediction interval of Student's t for a sum of further
-    trials: they vary, and their mean is known from ``costs`` alone. Raises ``ValueError`` without costs.
+    With 0 preparers nothing overlaps. Otherwise the slower of the two stages sets the pace, once the first
+    trial is prepared. The range is the 95 % prediction interval of Student's t for a sum of further trials:
+    trials vary, and their mean is only estimated from ``costs``. Raises ``ValueError`` without costs.
     """
     if not costs:
         raise ValueError("a forecast needs at least one earlier trial")
@@ -164,7 +164,7 @@ def _relatives(spec: StudySpec, same: StudyRecord | None, store: Store) -> list[
 
 
 def _preparers(spec: StudySpec) -> int:
-    """How many workers of a session prepare on cores that measure nothing."""
+    """How many workers of a session prepare on cores that are not measured on."""
     cores = this_machine(spec.measure.cores)
     return min(len(set(cores.preparing) - set(cores.measuring)), MOST_PREPARERS)
 

@@ -15,10 +15,10 @@ from autotune.store.records import TrialRecord
 
 
 def front_of(trials: Sequence[TrialRecord], goals: Sequence[MetricSpec]) -> tuple[TrialRecord, ...]:
-    """The trials on the front by their estimates, from the best by the first goal on.
+    """The trials on the front by their estimates, sorted by the first goal, the best first.
 
-    Only a trial that succeeded and has a number for every goal counts. With one goal these are the best
-    trial and those that tie with it.
+    Only trials that succeeded and have a finite value for every goal count. With one goal, the front is the
+    best trial and those that tie with it.
     """
     places = [(trial, place_of(trial.metrics, goals)) for trial in trials if trial.status is Status.OK]
     there = [(trial, place) for trial, place in places if place is not None]
@@ -30,7 +30,7 @@ def front_of(trials: Sequence[TrialRecord], goals: Sequence[MetricSpec]) -> tupl
 
 
 def front_numbers(values: Sequence[tuple[int, Sequence[float]]], goals: Sequence[MetricSpec]) -> list[int]:
-    """The numbers of the trials that :func:`front_of` has, by ``(number, values of all goals)``."""
+    """The numbers of the trials on the front, from the ``(number, values of all goals)`` of each trial."""
     if not values:
         return []
     places = _signs(goals) * np.array([own for _, own in values])
@@ -39,12 +39,12 @@ def front_numbers(values: Sequence[tuple[int, Sequence[float]]], goals: Sequence
 
 
 def _signs(goals: Sequence[MetricSpec]) -> Floats:
-    """What makes of each goal one to minimize."""
+    """The factor for each goal, 1 or -1, that makes lower values better."""
     return np.array([goal.sign for goal in goals])
 
 
 def place_of(metrics: Mapping[str, Estimate], goals: Sequence[MetricSpec]) -> Floats | None:
-    """Shape (goals,), lower is better; ``None`` where a goal has no number."""
+    """The values of the goals, shape (goals,), lower is better; ``None`` if one is missing or not finite."""
     values = [metrics[goal.name].value if goal.name in metrics else math.nan for goal in goals]
     place = _signs(goals) * np.array(values)
     return place if np.isfinite(place).all() else None
@@ -58,7 +58,7 @@ class GrowingFront:
         self._points = np.zeros((0, len(goals)))
 
     def improves(self, metrics: Mapping[str, Estimate]) -> bool:
-        """Take in a trial that succeeded; whether it adds a point to the front."""
+        """Add a trial that succeeded; returns whether it adds a point to the front."""
         place = place_of(metrics, self._goals)
         if place is None or np.any(np.all(self._points <= place, axis=1)):
             return False

@@ -1,4 +1,4 @@
-"""The best of the trials so far, and how long ago it came."""
+"""The best of the trials so far, and how many trials ago the search last improved."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from autotune.status import Status
 
 
 class Incumbent:
-    """Hears the trials that have ended, in the order of their results."""
+    """Is told the trials that have ended, in the order of their results."""
 
     def __init__(self, spec: StudySpec) -> None:
         self.best: Best | None = None
-        """By the first goal."""
+        """The best trial by the first goal."""
         self.since = 0
-        """Trials since the last that was the best by that goal, or came on the front of all."""
+        """How many trials ended since one was the best by the first goal or extended the front."""
         self._metric = spec.goals[0]
         self._front = GrowingFront(spec.goals)
 

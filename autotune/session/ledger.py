@@ -1,9 +1,9 @@
-"""The ledger of a running search: what was proposed and what came of it, in store and strategy alike.
+"""The ledger of a running search: it keeps the store and the strategy in step.
 
 Both loops write through it, the one that drives an executor (:mod:`autotune.session.session`) and
 the one that a caller drives by ask and tell (:mod:`autotune.session.asktell`). Each trial is on disk
-before it runs and after, and the strategy learns only what is on disk, in the order in which that was
-written. What it knew when it was asked is written beside what it proposed, so that
+before it runs and after, and the strategy learns only what is on disk, in the order in which it was
+written. With each proposal, the ledger writes down what the strategy knew when it was asked, so that
 :mod:`autotune.session.reproduction.derivation` can ask it again.
 """
 
@@ -40,7 +40,7 @@ from autotune.store.statements.room import Counted, Room
 from autotune.store.store import LEASE_SECONDS, Store
 
 MAX_ATTEMPTS = 3
-"""How often a configuration is tried whose worker was lost, or with it the whole search."""
+"""How often a configuration is tried that loses its worker, or kills the whole search."""
 
 
 class Ledger:
@@ -55,7 +55,7 @@ class Ledger:
         *,
         part: bool = False,
     ) -> None:
-        """``part``: the session is a slice of a larger search, so that its budget is not the strategy's."""
+        """``part``: the session is a slice of a larger search; its budget is not shown to the strategy."""
         self.spec = spec
         self.store = store
         self.study = study
@@ -63,19 +63,19 @@ class Ledger:
         self.failure = SameFailure(spec.space.feasible_default())
         self.earlier = 0
         self.full = False
-        """Whether other sessions took the last of the budget before this one could."""
+        """Whether other sessions have used up the budget."""
         self.asking = False
         """Whether the strategy is choosing."""
         self._broken_off = False
-        """Whether an ask was interrupted: what the strategy believes may be half computed."""
+        """Whether an ask was interrupted; the strategy's predictions may then be incomplete."""
         self._environment = environment
         self._incumbent = Incumbent(spec)
         self._finished = 0
         self._counted: set[int] = set()
-        """The trials that count for the budget: this session's, and what has come of others'."""
+        """Numbers of the trials that count for the budget, of this session and of others."""
         self._trials_known = 0
         self._results_known = 0
-        """How many trials were proposed, and how many results told, when the store was read last."""
+        """How many proposals, and how many results, the study had when the store was read last."""
         self._renewed = 0.0
         self._running: dict[int, TrialRecord] = {}
         self._to_retry: list[TrialRecord] = []
@@ -83,17 +83,17 @@ class Ledger:
         raised = say_raised(store, study.record.id, spec.measure)
         untried = passed_over(spec.space, spec.search.first)
         self.notes = (*study.notes, *learned.notes, *([raised] if raised else []), *untried)
-        """What the user should be told as the search begins."""
+        """Texts to show to the user when the search begins."""
         problem = _problem(spec, learned.sources, part)
         self.strategy = make_strategy(spec.search.strategy, problem, spec.search.seed)
         close_dead(store, study.record.id)
         self._searched_before = seconds_searched(store, study.record.id)
-        self._began = monotonic()  # the clock may be set meanwhile
+        self._began = monotonic()  # not time(): the wall clock may be set meanwhile
         self.session_id = self._open_session(part, learned.settings)
         self._restore()
 
     def _open_session(self, part: bool, learned: Mapping[str, object]) -> int:
-        """Note that a session begins, with all that its proposals follow from; its id."""
+        """Store that a session begins, with the settings that its proposals depend on; returns its id."""
         settings = {
             "search": asdict(self.spec.search),
             "measure": asdict(self.spec.measure),
@@ -128,11 +128,12 @@ class Ledger:
         limit: int | None = None,
         shared: Room | None = None,
     ) -> list[TrialRecord]:
-        """The next trials: lost ones first, then what the strategy asks for; fewer at the end.
+        """The next ``n`` trials, or fewer at the end: lost ones first, then what the strategy proposes.
 
-        They are waiting; or running, where a ``worker`` is named that begins with them at once. No more than
-        make up ``limit``, those of other sessions included, or than fit into what is ``shared`` with other
-        studies: where some did not fit, the ledger is :attr:`full` from then on.
+        They are ``waiting``, or ``running`` if a ``worker`` is named, which begins with them at once.
+        ``limit`` is the most trials that the study may have, those of other sessions included; ``shared``
+        is the budget that it shares with other studies. If these leave no room for a proposal, the ledger
+        is :attr:`full` from then on.
         """
         chosen = [self._to_retry.pop(0) for _ in range(min(n, len(self._to_retry)))]
         try:
@@ -145,7 +146,7 @@ class Ledger:
                     break
                 chosen += own
         except BaseException:
-            self._to_retry = chosen + self._to_retry  # the store has them as this session's: they come next
+            self._to_retry = chosen + self._to_retry  # they are stored as this session's: hand them out next
             raise
         self._running.update((trial.id, trial) for trial in chosen)
         return chosen
@@ -153,8 +154,8 @@ class Ledger:
     def _ask_strategy(
         self, wanted: int, worker: str | None, limit: int | None, shared: Room | None
     ) -> list[TrialRecord] | None:
-        """What the strategy proposes and no other session has; ``None`` where it proposes nothing."""
-        self.catch_up()  # so that what it knows is up to date, and what was counted
+        """Trials that the strategy proposes and no other session has; ``None`` if it proposes nothing."""
+        self.catch_up()  # what the strategy knows and what was counted must be up to date
         rooms = [] if shared is None else [shared]
         if limit is not None:
             counted = Counted(self.study.record.id, self._trials_known, self.spec.space.__contains__)
@@ -192,22 +193,22 @@ class Ledger:
         if len(written) < len(new):
             self.full = True
             self.catch_up()
-        # None: another session of this study was quicker; the strategy will hear of it.
+        # None stands for a configuration that another session proposed first; catch_up() will find it.
         own = [trial for trial in written if trial is not None]
         self._counted.update(trial.number for trial in own)
-        if own and own[0].number == self._trials_known:  # else another session's are to be heard of
+        if own and own[0].number == self._trials_known:  # otherwise catch_up() must read another session's
             self._trials_known = own[-1].number + 1
         return own
 
     def expected(self) -> Mapping[str, float]:
-        """What the strategy expects of what was tried, by hash: nothing, where it was interrupted."""
+        """The strategy's expectations of tried configurations, by hash; empty if it was interrupted."""
         return {} if self._broken_off else self.strategy.expected()
 
     def started(self, trial_id: int, worker: str) -> None:
         self.store.start(trial_id, worker)
 
     def renew(self) -> None:
-        """Tell the store that the trials in flight are alive; cheap, call it often."""
+        """Renew the leases of the trials in flight in the store; cheap, to be called often."""
         now = monotonic()
         if self._running and now - self._renewed > LEASE_SECONDS / 4:
             self._renewed = now
@@ -216,7 +217,7 @@ class Ledger:
     # -- finishing -----------------------------------------------------------------------------
 
     def runs(self, trial_id: int) -> bool:
-        """Whether the trial is in the hands of this session and has not ended."""
+        """Whether this session has the trial in flight."""
         return trial_id in self._running
 
     def finish(self, trial_id: int, outcome: Outcome) -> TrialRecord:
@@ -224,7 +225,7 @@ class Ledger:
         trial = self._running[trial_id]
         self.store.finish(trial_id, outcome, self.environment_hash)
         self.catch_up()
-        del self._running[trial_id]  # now the store and the strategy have it, and not before
+        del self._running[trial_id]  # only now: if anything failed before, the trial can be told again
         return trial
 
     def pause(self, trial_id: int, step: int, outcome: Outcome) -> None:
@@ -233,9 +234,9 @@ class Ledger:
         self.catch_up()
 
     def retry(self, trial_id: int, counts: bool = True) -> None:
-        """Put a lost trial back, in the hands of this session; it is handed out before anything new.
+        """Take a lost trial over, to be handed out before anything new.
 
-        ``counts``: whether the attempt that was lost may have been the trial's own fault.
+        ``counts``: whether the lost attempt counts, since the trial may have caused the loss itself.
         """
         segment = self.study.segment.id
         trial = self.store.retry(trial_id, session_id=self.session_id, segment_id=segment, counts=counts)
@@ -243,15 +244,15 @@ class Ledger:
             self._to_retry.append(trial)
 
     def catch_up(self) -> None:
-        """Tell the strategy what this session and others have proposed and finished meanwhile.
+        """Tell the strategy what all sessions have proposed and finished since the last call.
 
-        In the order of the store, whoever it was: so what a strategy knows is told by two numbers.
+        It is told in the order of the store, so that two numbers say what a strategy knows.
         """
         study_id, space = self.study.record.id, self.spec.space
         self._trials_known, proposed = self.store.proposed_from(study_id, self._trials_known)
         inside_of = [(number, configuration) for number, configuration in proposed if configuration in space]
         self.strategy.reserve(configuration for _, configuration in inside_of)
-        self._counted.update(number for number, _ in inside_of)  # another session's count while they run
+        self._counted.update(number for number, _ in inside_of)  # other sessions' trials count while they run
         self._results_known, results = self.store.results_from(study_id, self._results_known)
         inside = [result for result in results if result.configuration in space]
         if inside:
@@ -275,7 +276,7 @@ class Ledger:
 
     @property
     def lost(self) -> int:
-        """Trials that were put back and wait for their next attempt."""
+        """How many lost trials wait for their next attempt."""
         return len(self._to_retry)
 
     def close(self, reason: str) -> None:
@@ -284,9 +285,9 @@ class Ledger:
         expire(self.store, self.study.record.id)
 
     def known_codes(self) -> dict[str, Known]:
-        """Which code earlier sessions have measured, of what is as it is now."""
+        """The outcomes of code that earlier sessions measured with the present source and limits."""
         study = self.study.record.id
-        # At a limit that was raised since, code has failed that may succeed.
+        # Code that failed at a limit that was raised since may succeed now.
         _, failed = failed_lower(self.store, study, self.spec.measure)
         passed_over = {trial.id for trial in failed}
         trials = [t for t in self.store.trials(study, purpose="search") if t.id not in passed_over]
@@ -315,11 +316,11 @@ class Ledger:
         self._note(told)
 
     def _retry_lost(self, lost: Sequence[TrialRecord]) -> None:
-        """Put back what earlier sessions have lost, but for trials that seem to have killed them repeatedly.
+        """Take over the trials that earlier sessions lost, except those that seem to kill the search.
 
-        A trial that takes the whole search with it, by leaving the machine no memory, say, would otherwise
-        end every session of the study. From the second death on the order is reversed, so that trials that
-        only ran beside it are done before its turn comes.
+        A trial that kills the whole search, by using up the machine's memory, say, would otherwise end every
+        session of the study. From the second death on the order is reversed, so that trials that only ran
+        beside it are done before its turn comes.
         """
         died = {t.id for t in lost if t.started_at is not None and t.finished_at is None}
         fatal = [t for t in lost if t.id in died and t.attempt >= MAX_ATTEMPTS]

@@ -1,8 +1,8 @@
-"""Which process a session is, and whether it lives: told by what no other process can share with it.
+"""The identity of a session's process, and whether that process is alive.
 
-A number is used again, and stands for another process in each container; a host's name may be that of
-several machines; and the clock by which a process began can be set. So a session also names the start of its
-machine's kernel and its container's numbering, and says when it began by the kernel's own clock.
+A process id is used again, and means another process in each container; several machines may have the same
+host name; and the wall clock can be set. So a session also records the boot id of its machine, its
+container's PID namespace, and when its process started by the kernel's own clock.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import psutil
 from autotune.store.records import SessionRecord
 
 SAME_SECONDS = 1.0
-"""How far two statements of one process's start may lie apart."""
+"""By how much two readings of the start of one process may differ."""
 
 
 def identity() -> dict[str, object]:
-    """What tells this process from any other that has its number; kept with its session."""
+    """What distinguishes this process from any other with the same id; stored with its session."""
     return {"started": _started(os.getpid()), **_numbering()}
 
 
 def lives(session: SessionRecord) -> bool | None:
-    """Whether the process of a session that was not closed is there; ``None``: nobody can tell from here."""
+    """Whether the process of a session that was not closed is alive; ``None`` if this machine cannot tell."""
     if session.host != socket.gethostname():
         return None
     recorded = session.settings.get("process")
@@ -36,7 +36,7 @@ def lives(session: SessionRecord) -> bool | None:
             return False
         if isinstance(recorded, dict):
             began, started = recorded.get("started"), _started(session.pid)
-        else:  # of an earlier version, which said it by the clock that can be set
+        else:  # an earlier version of autotune recorded the start by the wall clock
             began, started = recorded, psutil.Process(session.pid).create_time()
     except psutil.NoSuchProcess:
         return False
@@ -46,7 +46,7 @@ def lives(session: SessionRecord) -> bool | None:
 
 
 def _started(pid: int) -> float:
-    """Seconds from the start of the kernel, where it tells them, else from the epoch."""
+    """When a process started: in seconds since the boot on Linux, elsewhere since the epoch."""
     try:
         told = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:

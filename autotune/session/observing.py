@@ -1,4 +1,4 @@
-"""What a strategy is told of a trial: always as it is read back, so that it can be told the same again."""
+"""What a strategy is told of a trial: always from the stored record, so that it can be told that again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Finished: TypeAlias = TrialRecord | ResultRecord
 
 
 def observe_record(trial: Finished) -> Observation:
-    """What a strategy is told of a trial: of a failure no metrics, but by how much it missed a bound."""
+    """What a strategy is told of a trial: of a failure no metrics; of a ``wrong`` one, those with bounds."""
     usable = {} if trial.status.failed else trial.metrics
     wrong = trial.metrics if trial.status is Status.WRONG else {}
     return Observation(
@@ -32,7 +32,7 @@ def observe_record(trial: Finished) -> Observation:
 
 
 def _resources(trial: Finished) -> dict[str, float]:
-    """The memory that it had, and what its compiler says that its code takes."""
+    """The memory that the trial used, and the resources that the compiler reported for its code."""
     named = trial.facts.get(RESOURCES)
     resources = {str(k): float(v) for k, v in named.items()} if isinstance(named, dict) else {}
     if trial.peak_memory is not None:
@@ -41,7 +41,7 @@ def _resources(trial: Finished) -> dict[str, float]:
 
 
 def _progress(trial: Finished) -> dict[str, Any]:
-    """The part of its resource that a trial used, and its curve over it, where it was followed."""
+    """The fraction of its resource that a trial used, and its curve; empty without early stopping."""
     step, steps = trial.facts.get("step"), trial.facts.get("steps")
     curve = trial.facts.get("curve")
     if not (isinstance(step, int) and isinstance(steps, int) and isinstance(curve, list)):

@@ -1,4 +1,4 @@
-"""What a search says while it runs. The shell draws it; a library caller hears nothing."""
+"""What a search reports while it runs. The command line shows it; a library call is silent by default."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ class Best:
 
 @dataclass(frozen=True)
 class Opening:
-    """What is known when the loop begins."""
+    """The facts of a search when its loop begins."""
 
     study: str
     metric: MetricSpec
     strategy: str
     budget: Budget
-    """With no more trials than there are configurations."""
+    """Its number of trials is at most the number of configurations."""
     feasible: int | None
-    """How many configurations there are; ``None`` where they are not counted."""
+    """How many configurations there are; ``None`` if they are not counted."""
     earlier: int
-    """Trials of this study that were there already."""
+    """How many trials the study had already."""
     replayed: bool
 
 
 class Progress:
-    """Receives what happens, in the caller's thread. Every method does nothing by default."""
+    """Receives what happens in a search, in the caller's thread. Every method does nothing by default."""
 
     def opened(self, opening: Opening) -> None:
-        """The study stands and the loop begins."""
+        """The study is open and the loop begins."""
 
     def note(self, text: str) -> None:
         """Something the user should know: a new study and why, a changed source, a lost trial."""
@@ -54,20 +54,23 @@ class Progress:
         """Called a few times a second while trials run."""
 
     def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
-        """The loop is over; the finalists are measured again, which takes about ``seconds``.
+        """The loop is over; ``entrants`` are measured again, which takes about ``seconds``.
 
-        That is no limit: the fewest rounds are read however long one takes.
+        It may take longer: a minimum of rounds is read however long one takes.
         """
 
     def confirming(self, entrants: tuple[str, ...], runs: int, seconds: float) -> None:
-        """A finalist has won: ``entrants`` are read in ``runs`` of fresh processes, ``seconds`` at most."""
+        """A finalist has won: ``entrants`` are read in up to ``runs`` runs of fresh processes.
+
+        That takes about ``seconds``.
+        """
 
     def defended(self, rounds: int) -> None:
-        """The re-measurement is over."""
+        """The finale is over, after ``rounds`` rounds."""
 
 
 def heard_by(progress: object) -> Progress:
-    """``progress`` itself, one that says nothing for ``None``; :class:`InputError` for what is none."""
+    """``progress``, or a silent one for ``None``. Raises :class:`InputError` for any other object."""
     if progress is None:
         return Progress()
     if not isinstance(progress, Progress):

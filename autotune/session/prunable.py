@@ -1,4 +1,4 @@
-"""What of a store may be deleted, and what leans on it.
+"""What of a store may be deleted, and what depends on it.
 
 A single trial of a search is never deleted: every later proposal follows from it. What may go are whole
 studies, the replicates of replays and verifications, and files and environments that nothing refers to.
@@ -21,19 +21,19 @@ from autotune.store.store import Store
 
 @dataclass(frozen=True)
 class Prunable:
-    """What would be deleted. Where something leans on it, only by force."""
+    """What would be deleted. If something depends on it, it is only deleted by force."""
 
     loose: Loose
-    """What nothing refers to, or will then."""
+    """Files and environments that nothing refers to, or will refer to once the rest is deleted."""
     studies: tuple[StudyRecord, ...] = ()
     trials: int = 0
-    """Of the searches of those studies, which alone are counted as trials anywhere."""
+    """How many search trials those studies have."""
     repeats: int = 0
-    """Measurements again: of finales, replays and verifications."""
+    """How many measurements made again: of finales, replays and verifications."""
     sessions: tuple[int, ...] = ()
-    """Of replays and verifications, by id."""
+    """The ids of sessions of replays and verifications."""
     leaning: tuple[str, ...] = ()
-    """What leans on it, each in words."""
+    """What depends on it, a text for each."""
 
     @property
     def nothing(self) -> bool:
@@ -69,7 +69,7 @@ def _leaning(store: Store, study: StudyRecord) -> Iterator[str]:
     for (_, _, status), count in store.tally(study.id).items():
         counts[status] += count
     if running := counts[Status.RUNNING] + counts[Status.WAITING]:
-        yield f"{running} of its trials are running or waiting: a search may be at it"
+        yield f"{running} of its trials are running or waiting: a search may be using it"
     verdicts = [v for v in store.verdicts(study.id) if v.document.get("configuration") is not None]
     if verdicts:
         yield f"its verdict, and the recipe that it is: {verdicts[-1].document.get('label', 'a winner')} won"
@@ -86,9 +86,9 @@ def _leaning(store: Store, study: StudyRecord) -> Iterator[str]:
 
 
 def replicates(store: Store) -> Prunable:
-    """The readings of replays and verifications, of all studies: no verdict and no search has used them.
+    """The readings of replays and verifications of all studies, which no verdict and no search has used.
 
-    Not of those that may still be going on.
+    Those that may still be running are left out.
     """
     again = [s for study in store.studies() for s in store.sessions(study.id) if VERIFIED in s.settings]
     killed = gone(again)
@@ -104,5 +104,5 @@ def replicates(store: Store) -> Prunable:
 
 
 def delete(store: Store, what: Prunable) -> Loose:
-    """Delete it; what nothing referred to then."""
+    """Delete it; returns the files and environments that were deleted because nothing referred to them."""
     return store.delete([study.id for study in what.studies], what.sessions)

@@ -19,7 +19,7 @@ EXHAUSTED = "every configuration was tried"
 """The reason of a search that ended before its budget did."""
 
 INTERRUPTED = "interrupted"
-"""The reason of a search that somebody ended."""
+"""The reason of a search that the user ended."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Result:
-    """The answer of a study. ``best`` is ``None`` where nothing feasible succeeded.
+    """The answer of a study. ``best`` is ``None`` if nothing feasible succeeded.
 
-    ``speedup`` compares the winner with the default, ``baselines`` with what an expert library
-    gives; both come from the interleaved re-measurement and are missing where there was none.
+    ``speedup`` compares the winner with the default, ``baselines`` compare it with expert libraries. Both
+    come from the finale, and are missing if there was none.
     """
 
     study: StudyRecord = field(repr=False)
@@ -54,32 +54,32 @@ class Result:
     """Whether ``best`` is the outcome of a re-measurement of the finalists."""
     is_default: bool
     default: Estimate | None = None
-    """What the default came to in :attr:`metric`, measured as ``best`` was; ``None`` where it failed."""
+    """The default's value of :attr:`metric`, measured as ``best`` was; ``None`` if it has none."""
     speedup: Comparison | None = None
     gain: Comparison | None = None
-    """Where no ratio can be formed, since a value is not above 0: by how much the winner is better than the
-    default, in the unit of the metric."""
+    """By how much the winner is better than the default, in the unit of the metric; set instead of
+    ``speedup`` if a value is not above 0, so that there is no ratio."""
     baselines: tuple[Comparison, ...] = ()
     strongest: str = ""
-    """The baseline that was read in fresh processes too, as the strongest before that; empty: none was."""
+    """The baseline that was read in fresh processes too, since it was the strongest; empty if none was."""
     statuses: Mapping[str, int] = field(default_factory=dict)
     confidence: float = 0.95
-    """Of every interval, as ``measure`` in the space file asks for."""
+    """The confidence of every interval, as ``measure`` in the space file asks for."""
     processes: int = 1
-    """In how many runs of fresh processes the ratios were read."""
+    """In how many runs, each with fresh processes, the ratios were measured."""
     reason: str = ""
     """Why the search ended."""
     remark: str = ""
-    """What else is to be said of the verdict: no better than the default, nothing to compare with ..."""
+    """Caveats of the answer: no better than the default, nothing to compare with ..."""
     why_nothing: str = ""
-    """Where nothing succeeded: the commonest failure, how often it came, and what its first trial said."""
+    """If nothing succeeded: the commonest failure, how often it occurred, and its first message."""
     nobody_stood: bool = False
-    """Whether the finalists were measured again, and not one of them has a result; the remark says why."""
+    """Whether the finalists were measured again and none of them has a result; the remark says why."""
     read_once: bool = False
-    """Whether they cannot be, since a recording has one reading of each; the remark says so."""
+    """Whether they cannot be measured again, since a recording has one reading of each (see the remark)."""
     trials: Sequence[TrialRecord] = field(default=(), repr=False)
     outside: int = 0
-    """How many of :attr:`trials` the space no longer has: they count for no budget."""
+    """How many of :attr:`trials` the space no longer contains; they do not count for the budget."""
 
     @property
     def goals(self) -> tuple[MetricSpec, ...]:
@@ -95,28 +95,28 @@ class Result:
 
     @property
     def vendor(self) -> Comparison | None:
-        """The comparison with the strongest baseline, the one that is hardest to beat.
+        """The comparison with the strongest baseline.
 
-        Where one was read in fresh processes it is that one: ratios of a single process are not as sure.
+        If one was read in fresh processes, it is that one: ratios from a single process are less certain.
         """
         return min(self.baselines, key=lambda c: (c.against != self.strongest, c.estimate), default=None)
 
     @property
     def only_default(self) -> bool:
-        """Whether nothing but the default succeeded, so that there is nobody to measure it against."""
+        """Whether only the default succeeded, so that there is nothing to compare it with."""
         at_work = {Status.WAITING, Status.RUNNING} & set(self.statuses)
         return not self.defended and self.is_default and self.statuses.get(Status.OK) == 1 and not at_work
 
     @property
     def undefended(self) -> str:
-        """What to say of an answer that no finale stands behind; of a defended one it says nothing."""
+        """Why an answer is not defended, in words; only meaningful if :attr:`defended` is false."""
         if self.only_default:
             return self._others
         return "measured again without success" if self.nobody_stood else "not measured again"
 
     @property
     def _others(self) -> str:
-        """What became of all trials but the default's. Who was pruned did not fail, and did not succeed."""
+        """What happened to all trials but the default's; a pruned trial neither failed nor succeeded."""
         if sum(self.statuses.values()) == 1:
             return "nothing else was tried"
         if not self.statuses.get(Status.PRUNED):
@@ -129,7 +129,7 @@ class Result:
         return {s: n for s, n in self.statuses.items() if Status(s).failed}
 
     def frame(self) -> pd.DataFrame:
-        """One row a trial: the columns of ``autotune export``."""
+        """A row for each trial, with the columns of ``autotune export``."""
         from autotune.store.frames import trials_frame
 
         return trials_frame(self.study, self.trials)

@@ -1,13 +1,13 @@
-"""Configurations that compile to the same code: the first is measured, the others share what came of it.
+"""Configurations that compile to the same code: the first is measured, the others share its outcome.
 
 ::
 
-    prepared ─▶ nobody had this code     ─▶ measured, and remembered when it ends
-                one is at it now         ─▶ waits for it
-                one was measured with it ─▶ ends at once, with its metrics
+    prepared ─▶ new code             ─▶ measured, and remembered when it ends
+                being measured now   ─▶ waits for that trial
+                measured before      ─▶ ends at once, with that trial's metrics
 
 Knobs often leave no trace in the machine code: a prefetch of a loop that is unrolled away, stages of a
-pipeline that has one step. To measure those again would only tell the strategy noise.
+pipeline that has one step. Measuring such code again would only give the strategy noise.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Known:
-    """What came of the trial of this number, for all that have the same code."""
+    """The outcome of trial ``number``, which all trials with the same code share."""
 
     number: int
     outcome: Outcome
 
     def shared(self, preparation: Outcome) -> Outcome:
-        """The outcome of another trial with the same code: no reading, and only preparing cost it."""
+        """The outcome of another trial with the same code: without readings, and with its own preparation."""
         first = self.outcome
         why = f"same code as trial {self.number}"
         return replace(
@@ -49,19 +49,19 @@ class Known:
 
 
 class SameCode(Generic[T]):
-    """Remembers by its code what was measured, and who waits for whom. ``T`` is what waits."""
+    """Remembers which code was measured and which trials wait for it; ``T`` is the type of these trials."""
 
     def __init__(self, known: Mapping[str, Known] | None = None) -> None:
         self._known = dict(known or {})
         self._waiting: dict[str, list[T]] = {}
-        """Who waits, by the code that is being measured."""
+        """By the code that is being measured: the trials that wait for it."""
 
     def known(self, preparation: Outcome) -> Known | None:
-        """What was measured of this code."""
+        """The outcome of this code, if it was measured."""
         return self._known.get(code_of(preparation))
 
     def waits(self, preparation: Outcome, trial: T) -> bool:
-        """Whether another trial is at this code; then ``trial`` is kept here until that one ends."""
+        """Whether another trial with this code is being measured; ``trial`` then waits here until it ends."""
         code = code_of(preparation)
         if not code:
             return False
@@ -72,21 +72,21 @@ class SameCode(Generic[T]):
         return False
 
     def ended(self, number: int, outcome: Outcome) -> list[T]:
-        """A trial has ended: remember it, and give back who waited for it."""
+        """Remember a trial that has ended; returns the trials that waited for it."""
         code = code_of(outcome)
         if code and outcome.status.finished:
             self._known[code] = Known(number, outcome)
         return self._waiting.pop(code, [])
 
     def release(self) -> list[T]:
-        """Who waits for those that are given up."""
+        """All trials that wait; called when the trials that they wait for are given up."""
         left = [trial for waiting in self._waiting.values() for trial in waiting]
         self._waiting.clear()
         return left
 
 
 def known_codes(trials: Iterable[TrialRecord], segment_id: int) -> dict[str, Known]:
-    """What was measured of each code while the objective's source was as it is in this segment."""
+    """By code: what was measured with the objective's source of this segment."""
     return {
         code: Known(trial.number, _outcome(trial))
         for trial in trials
@@ -108,6 +108,6 @@ def _outcome(trial: TrialRecord) -> Outcome:
 
 
 def code_of(outcome: Outcome | TrialRecord) -> str:
-    """The fingerprint of what the trial ran; empty where the objective gives none."""
+    """The fingerprint of the code that the trial ran; empty if the objective gives none."""
     code = outcome.facts.get(CODE, "")
     return code if isinstance(code, str) else ""

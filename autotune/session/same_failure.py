@@ -1,10 +1,10 @@
-"""Whether trials fail for a reason that no configuration can mend, so that trying on is of no use.
+"""Whether trials fail for a reason that no configuration can mend, so that going on is useless.
 
-Hidden limits can make the first dozens of tries fail, all of them with the same words. So a search ends only
-where each trial of its study has failed by one and the same *mistake*
-(:mod:`autotune.measure.phases.mistakes`), the default included, in configurations that differ in every knob.
-One that for sure lies in no configuration, as where no knob gets to the program, ends it sooner. Of other
-failures, also of several kinds, it only says so.
+Hidden limits can make the first dozens of trials fail, all with the same message. So a search only ends if
+every trial of its study has failed by the same *mistake* (:mod:`autotune.measure.phases.mistakes`), the
+default included, in configurations that differ in every knob. A mistake that certainly does not depend on
+the configuration (no knob reaches the program, say) ends it sooner. If all trials fail otherwise, the user
+is only told so.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ MISTAKEN = "the same mistake in every trial"
 """The reason of a search that ended for it."""
 
 ENOUGH = 10
-"""Failures that show it: a mistake that only half of the configurations come to is taken for one of all in
-one search of a thousand."""
+"""How many failures are enough: a mistake of half the configurations only ends one search in a thousand."""
 
 ENOUGH_SURE = 3
-"""The same of a mistake that is sure: a program may end too soon once, or twice, with an exit code of 0."""
+"""How many are enough of a mistake that certainly does not depend on the configuration. Not 1 or 2: a
+program may by chance end too soon with an exit code of 0."""
 
 
 @dataclass
 class SameFailure:
-    """Hears of every result of a study. ``default``: what has to be among them, where it is feasible."""
+    """Is told every result of a study. ``default``, if feasible, must be among them to end the search."""
 
     default: Configuration | None
     _with_default: bool = False
     _unvaried: dict[str, Value] | None = None
-    """The knobs that had one value only so far; one that does not always exist has had several."""
+    """The knobs that had a single value so far; a knob that sometimes does not exist counts as varied."""
     _mistakes: set[str] = field(default_factory=set)
     _statuses: Counter[Status] = field(default_factory=Counter)
     _sure: bool = True
-    """So far as there are mistakes at all."""
+    """Whether all mistakes so far certainly do not depend on the configuration."""
 
     def hear(self, trial: Finished) -> None:
-        """A trial has ended; one that was lost is none."""
+        """A trial has ended. Lost trials have no result, and are not told."""
         if not self._all_failed:
             return  # nothing more can come of it
         tried = trial.configuration
@@ -58,7 +58,7 @@ class SameFailure:
 
     @property
     def mistake(self) -> str:
-        """What has failed them all, once that is sure; else empty."""
+        """The mistake by which all trials failed, once there are enough; else empty."""
         if len(self._mistakes) != 1 or not self._all_failed or len(self._statuses) != 1:
             return ""
         shown = self._tried >= ENOUGH_SURE if self._sure else self._tried >= ENOUGH and self._differ
@@ -66,7 +66,7 @@ class SameFailure:
 
     @property
     def doubt(self) -> str:
-        """What to tell the user where all have failed, for whatever reasons; else empty."""
+        """What to tell the user if all trials have failed, for whatever reasons; else empty."""
         if not self._all_failed or self._tried < ENOUGH:
             return ""
         among = ", the default among them," if self._with_default else ""
@@ -89,15 +89,17 @@ class SameFailure:
 
     @property
     def _differ(self) -> bool:
-        """Whether the default is among them and each knob has had several values, if constraints let it."""
+        """Whether the default was tried, and each knob has had several values, or there were many trials."""
         if self.default is not None and not self._with_default:
             return False
         return not self._unvaried or self._tried >= 2 * ENOUGH
 
 
 def only_mistake(store: Store, study: StudyRecord) -> str:
-    """The first mistake of a study in which every trial has failed by one; empty for any other, and while a
-    search goes on in it."""
+    """The first mistake of a study in which every trial has failed by a mistake.
+
+    Empty for any other study, and while a search of it is running.
+    """
     counts = store.study(study.id).counts
     ended = {status for status, count in counts.items() if count and Status(status).finished}
     if ended != {Status.CRASHED} or any(

@@ -11,10 +11,10 @@ from autotune.store.records import SessionRecord
 from autotune.store.store import Store
 
 VERIFIED = "verified"
-"""The setting that tells a session that measured an answer again from one that searched."""
+"""The setting that only sessions of replays and verifications have, which measured an answer again."""
 
 DIED = "its process is gone"
-"""The reason of a session that a later one closed, at its own time."""
+"""The reason of a session that a later one closed, since its process is gone."""
 
 
 def searches_of(store: Store, study_id: int) -> tuple[SessionRecord, ...]:
@@ -23,10 +23,9 @@ def searches_of(store: Store, study_id: int) -> tuple[SessionRecord, ...]:
 
 
 def tried_in(store: Store, study_id: int) -> tuple[SessionRecord, ...]:
-    """Of these those that tried something, or have just begun.
+    """The sessions that searched, without those that only measured winners again.
 
-    In a search of many workloads others only measured winners again, and their settings say nothing of how
-    was searched.
+    A search of many workloads has such sessions, whose settings do not say how the search was done.
     """
     again = store.last_finished(study_id).keys() - store.last_finished(study_id, purpose="search").keys()
     return tuple(s for s in searches_of(store, study_id) if s.id not in again)
@@ -47,21 +46,22 @@ def seconds_searched(store: Store, study_id: int) -> float:
 
 
 def gone(sessions: Iterable[SessionRecord]) -> set[int]:
-    """Those, by id, that were never ended and whose process is seen to be gone."""
+    """The ids of the sessions that were never closed and whose process is known to be gone."""
     return {s.id for s in sessions if s.finished_at is None and lives(s) is False}
 
 
 def close_dead(store: Store, study_id: int) -> None:
-    """Sessions of this host whose process is gone will not finish their trials: close them."""
+    """Close the sessions whose process is gone, since they will not finish their trials."""
     for session in sorted(gone(store.sessions(study_id))):
         store.close_session(session, DIED)
 
 
 def expire(store: Store, study_id: int) -> None:
-    """Take for lost what ran out of its lease, but not from a process that is seen to live.
+    """Mark trials as lost whose lease ran out, except those of another process that is known to be alive.
 
-    It may have had no moment to renew it: a trial that the caller runs lasts as long as it lasts. In
-    this very process that says nothing, for a session may have been dropped without being closed.
+    Such a process may have had no chance to renew the lease: a caller of ask and tell runs a trial for as
+    long as it takes. Sessions of this process are not exempt, since one may have been dropped without being
+    closed.
     """
     alive = [
         session.id

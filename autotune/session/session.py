@@ -1,7 +1,7 @@
 """The loop: ask the strategy, write down, execute, write down, tell; then defend the winner.
 
-A session survives what it can: an interrupt ends it cleanly with the finalists measured again, a
-second one ends it at once, and whatever ended before is in the store either way.
+An interrupt ends the loop, and the finalists are still measured again; a second one ends everything at
+once. All trials that have ended are in the store either way.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from autotune.store.statements.room import Room
 from autotune.store.store import Store
 
 POLL_SECONDS = 0.25
-"""How long the loop waits for a worker before it looks at the budget and renews the leases."""
+"""How long the loop waits for events of workers before it checks the budget and renews the leases."""
 
 
 class AskInterrupted(KeyboardInterrupt):
-    """Raised in a strategy that is choosing what to try: nothing of that is written yet."""
+    """Raised by a signal handler while a strategy is choosing: none of its proposals is written yet."""
 
 
 @dataclass
 class Session:
     """One run of the loop over a study. Call :meth:`run` once.
 
-    ``executor`` is closed by the session. ``stop()`` may be called from a signal handler: the loop
-    ends after what is being measured is given up, and the finalists are measured again.
+    The session closes ``executor``. ``stop()`` may be called from a signal handler: the trials in flight are
+    given up, the loop ends, and the finalists are measured again.
     """
 
     spec: StudySpec
@@ -52,22 +52,22 @@ class Session:
     environment: Environment
     fresh: bool = False
     part: bool = False
-    """Whether the search goes on after this session's budget is spent."""
+    """Whether this session is a slice of a larger search, which goes on after its budget is spent."""
     shared: Callable[[], Room | None] | None = None
-    """What is left of a budget that other studies take from as well, where there are any."""
+    """Gives what is left of a budget that is shared with other studies."""
     progress: Progress = field(default_factory=Progress)
     remarks: Remarks = field(default_factory=Remarks)
     measuring_again: bool = field(default=False, init=False)
     """Whether the search is over and the finalists are being measured: an interrupt ends that at once."""
     _stopped: str = ""
     _giving_up: bool = False
-    """What is in flight is not waited for: the next session will try it again."""
+    """Whether trials in flight are given up; the next session will try them again."""
     _ledger: Ledger | None = None
     _stopping: Stopping | None = None
-    """Ends trials early, where the study asks for it."""
+    """Early stopping, if the study asks for it."""
 
     def run(self) -> Result:
-        """Search until the budget is spent or the space exhausted, then measure the finalists again."""
+        """Search until the budget is spent or the space is exhausted, then measure the finalists again."""
         with closing(self.executor), self.executor.aside(), self.store.waiting(self.progress.note):
             if not self.part:
                 check_feasible(self.spec)
@@ -103,8 +103,10 @@ class Session:
 
     @property
     def asking(self) -> bool:
-        """Whether a strategy is choosing, which may take long: a signal handler may raise
-        :class:`AskInterrupted` then, and the search ends as cleanly as after :meth:`stop`."""
+        """Whether a strategy is choosing, which may take long.
+
+        If so, a signal handler may raise :class:`AskInterrupted`; the search then ends as after :meth:`stop`.
+        """
         return self._ledger is not None and self._ledger.asking
 
     # -- the loop ------------------------------------------------------------------------------
@@ -130,26 +132,26 @@ class Session:
         return self._stopped
 
     def _enough(self, ledger: Ledger) -> str:
-        """Why nothing new is to be tried; an empty text to go on."""
+        """Why no new trial may begin; an empty text if the search goes on."""
         if ledger.failure.mistake:
             return MISTAKEN
         reached = limit_reached(self.spec.budget, ledger.spent)
         return reached or ("other searches have spent the budget" if ledger.full else "")
 
     def _wanted(self, ledger: Ledger, new: bool) -> int:
-        """How many more trials are to begin, ``new`` ones among them or not.
+        """How many more trials may begin; without ``new``, only lost ones.
 
-        Lost trials are part of the budget: they are tried again even where nothing new is.
+        Lost trials are part of the budget already: they are tried again even if no new trial may begin.
         """
         lost = 0 if out_of_time(self.spec.budget, ledger.spent) else ledger.lost
         return max(self._left(ledger), lost) if new else lost
 
     def _submit(self, ledger: Ledger, n: int) -> bool:
-        """Hand the next trials to the executor; whether there were any."""
+        """Hand the next trials to the executor; returns whether there were any."""
         try:
             trials = ledger.propose(n, limit=self.spec.budget.trials, shared=self.shared and self.shared())
         except AskInterrupted:
-            return True  # there may be more: nobody knows
+            return True  # there may be more, so the space does not count as exhausted
         for trial in trials:
             if self._stopping is None or self._stopping.give(trial):
                 self._run(trial)
@@ -165,7 +167,7 @@ class Session:
         return ledger.in_flight - (self._stopping.paused if self._stopping is not None else 0)
 
     def _advance(self, ledger: Ledger, closed: bool) -> None:
-        """End or run on the paused trials of which that is decided; ``closed``: nothing new will come."""
+        """End or resume the paused trials that are decided upon. ``closed``: no new trial will begin."""
         if self._stopping is None or not self._stopping.paused:
             return
         late = out_of_time(self.spec.budget, ledger.spent)
@@ -176,7 +178,7 @@ class Session:
             self._run(trial)
 
     def _collect(self, ledger: Ledger) -> None:
-        # With several goals a trial that is slower beyond doubt may still be on their front.
+        # With several goals, a trial that is certainly slower may still be on the front.
         alone = len(self.spec.goals) == 1
         self.executor.incumbent = ledger.best.estimate if ledger.best and alone else None
         for event in self.executor.poll(POLL_SECONDS):
@@ -190,7 +192,7 @@ class Session:
         self.progress.tick(ledger.spent, self._running(ledger))
 
     def _finish(self, ledger: Ledger, trial_id: int, outcome: Outcome) -> None:
-        """Record the end of a run, or what is known of a trial that is paused."""
+        """Record the outcome of a run that has ended, or that its trial is paused."""
         if self._stopping is None:
             self._record(ledger, trial_id, outcome)
         elif (settled := self._stopping.settle(trial_id, outcome)) is not None:
@@ -209,7 +211,7 @@ class Session:
             self.progress.note(ledger.failure.doubt)
         if outcome.status is Status.LOST and not self._giving_up and trial.attempt < MAX_ATTEMPTS:
             self.progress.note(f"trial {trial.number} was lost ({outcome.message}): it will be tried again")
-            ledger.retry(trial_id, counts=bool(outcome.worker))  # else it was called off
+            ledger.retry(trial_id, counts=bool(outcome.worker))  # without a worker it had not begun
 
     def _left(self, ledger: Ledger) -> int:
         limit = self.spec.budget.trials
@@ -220,11 +222,11 @@ class Session:
 
     @property
     def _size(self) -> int | None:
-        """How many configurations there are; ``None`` where they are not counted."""
+        """How many configurations there are; ``None`` if they are not counted."""
         return None if self.spec.space.continuous else self.spec.space.feasible.size
 
     def _follow_source(self, ledger: Ledger, unchanged: Signature) -> Signature:
-        """Notice that the objective's files were edited; then all later trials use and name the new ones."""
+        """If the objective's files were edited, begin a segment: all later trials use the new source."""
         now = signature(ledger.study.sources)
         if now != unchanged:
             ledger.study = next_segment(self.store, ledger.study)
@@ -254,12 +256,12 @@ class Session:
             self.progress.note(text)
 
     def _worth_defending(self, ledger: Ledger) -> bool:
-        """Whether to measure finalists: a trial succeeded, and something is new since the last verdict."""
+        """Whether to measure finalists: a trial succeeded, and the last verdict did not know all results."""
         if ledger.best is None or self.spec.measure.finalists == 0:
             return False
         verdicts = self.store.verdicts(ledger.study.record.id)
         told = len(ledger.strategy.told)
         if not verdicts or verdicts[-1].document.get("told") != told:
             return True
-        # As many results may be others: some left the space and others came, or the default is another.
+        # In a changed space the same number of results may be other ones, or the default may be another.
         return space_of(self.store, verdicts[-1]) != self.spec.space.hash

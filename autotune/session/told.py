@@ -1,4 +1,4 @@
-"""What a caller says of a trial that it has run itself, checked before anything of it is written down."""
+"""The result of a trial that the caller has run, checked before any of it is written down."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Measured = float | Sequence[float] | NDArray[np.generic]
 """One value of a metric, or several readings of it."""
 
 LARGEST = 2**63 - 1
-"""What a store can hold of a whole number."""
+"""The largest whole number that a store can hold."""
 
 
 def count_of(n: object) -> int:
-    """How many trials are asked for. Raises :class:`InputError` for what is no whole number of 0 or more."""
+    """How many trials are asked for. Raises :class:`InputError` unless it is a whole number, 0 or more."""
     if not is_whole(n, 0):
         raise InputError(Problem(f"{n!r:.60} trials were asked for", expected="a whole number, 0 or more"))
     return int(n)  # type: ignore[call-overload,no-any-return]
@@ -42,7 +42,7 @@ def outcome_of(
     seconds: float = 0.0,
     peak_memory: int | None = None,
 ) -> Outcome:
-    """The outcome that is said in these words; :class:`InputError` with all that is wrong with them."""
+    """The outcome of a trial from what the caller says. Raises :class:`InputError` with all that is wrong."""
     problems = [
         *_unknown(given, spec.metrics),
         *_status_problems(status),
@@ -79,9 +79,9 @@ def outcome_of(
 
 
 def _numbers(value: Any) -> list[float]:
-    """One number or several as such; raises where it is neither."""
+    """One number, or several, as a list; raises ``TypeError`` or ``ValueError`` for anything else."""
     several = list(value) if isinstance(value, list | tuple) or np.ndim(value) else [value]
-    if not several or any(isinstance(one, str | bytes | bool) or np.ndim(one) for one in several):
+    if not several or any(isinstance(one, str | bytes | bool | np.bool_) or np.ndim(one) for one in several):
         raise ValueError
     return [float(one) for one in several]
 

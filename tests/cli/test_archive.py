@@ -45,7 +45,7 @@ def test_a_study_goes_into_an_archive_and_out_of_it(store: Path, tmp_path: Path)
     assert followed["follows"] and followed["compared"] == 12
     again = document(export, "--to", tmp_path / "again.zip", "--store", target)
     assert again["digest"] == written["digest"]
-    assert "is here already, and the same" in call(import_, file, "--store", target).stdout
+    assert "already, and it is the same" in call(import_, file, "--store", target).stdout
 
 
 def test_an_altered_archive_is_said_to_be_so(store: Path, tmp_path: Path) -> None:

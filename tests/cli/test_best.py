@@ -46,7 +46,7 @@ def test_a_name_that_no_shell_takes_is_an_error_and_prints_nothing(tmp_path: Pat
     done = call(best.command, "--format", "env", "--store", tmp_path / "s.db", *front)
     assert isinstance(done.exception, autotune.InputError) and done.stdout == ""
     first, second = done.exception.problems
-    assert "the knob 'größe' has no name that a shell takes" in str(first)
+    assert "the name of the knob 'größe' cannot be that of a shell variable" in str(first)
     assert "the knobs 'lr' and 'LR' are both LR" in str(second)
     flags = call(best.command, "--format", "flags", "--store", tmp_path / "s.db", *front).stdout
     assert shlex.split(flags) == ["--größe=1", "--lr=1", "--LR=2"]

@@ -103,7 +103,7 @@ def test_earlier_trials_of_the_study_say_how_long_the_rest_takes(folder: Path, t
     assert 0 <= lasts["low"] <= lasts["seconds"] <= lasts["high"]
     assert forecast["each"]["measure"] > 0
     said = check(tmp_path, "--store", store)
-    assert "its 6 trials to go take about" in said and "judged by 12 trials of small#1" in said
+    assert "the 6 trials to go take about" in said and "judged by 12 trials of small#1" in said
     assert "at worst" not in said
 
 

@@ -42,7 +42,7 @@ def test_it_is_a_study_of_its_own_that_all_verbs_know(rows: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1:3] == [
         "winner of rows",
-        "workload m=8, in the place of the space file's",
+        "workload m=8, instead of the space file's",
     ]
     (again,) = (line for line in done.stdout.splitlines() if "go on searching" in line)
     pasted = shlex.split(again.partition(" #")[0])

@@ -149,7 +149,7 @@ def test_recipes_of_a_file_and_of_another_source(
     assert done.return_value == 4, done.exception
     assert "small: differs: the speed-up is better than it was" in done.stdout
     assert "likely     the objective's source changed" in done.stdout
-    assert "small: cannot be measured here: it is of another processor, and this is" in done.stdout
+    assert "small: cannot be measured here: it is for another processor, and this is" in done.stdout
     file.write_text(json.dumps({"autotune_recipes": 2, "recipes": [own]}))
     alone = call(verify, "--recipes", file)
     assert alone.return_value == 3

@@ -77,7 +77,7 @@ def test_the_frozen_source_is_measured_where_the_files_are_gone(study: Path) -> 
         )
         connection.execute("UPDATE segments SET document = json_set(document, '$.folder', ?)", (str(away),))
     gone = call(replay, "small:0", "--store", study / "study.db")
-    assert gone.return_value == 3 and "--frozen measures with those" in gone.stdout
+    assert gone.return_value == 3 and "--frozen uses those that the store has kept" in gone.stdout
     frozen = document(replay, "small:0", "--frozen", "--runs", 2, "--store", study / "study.db")
     assert frozen["verdict"] == "agrees" and frozen["kept"].startswith("kept")
 

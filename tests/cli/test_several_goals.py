@@ -38,7 +38,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "objective.py").write_text(OBJECTIVE)
     done = autotune(folder, "search", "space.yaml", "--store", "study.db")
     assert done.returncode == 0, done.stderr
-    assert "4 configurations that none beats in time and energy" in done.stdout
+    assert "4 configurations that no other beats in time and energy" in done.stdout
     assert "best --front" in done.stdout
     return folder
 

@@ -115,7 +115,7 @@ def test_that_a_number_was_taken_for_an_id_is_said(tmp_path: Path) -> None:
     where = "--store", tmp_path / "s.db"
     said = call(trial.command, 2, *where).stdout
     assert said.startswith("trial 1 of ") and said.endswith("#1:2\n")
-    assert "\nnote: 2 is its id in the store. Of a study's trial 2 say " in said
+    assert "\nnote: 2 is its id in the store. Its study's trial 2 is " in said
     assert "note:" not in call(trial.command, said.splitlines()[-1].split()[-1], *where).stdout
 
 

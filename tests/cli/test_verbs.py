@@ -260,7 +260,7 @@ def test_doctor_says_what_is_there(tmp_path: Path) -> None:
         (["export", "--to", "trials.xyz", "--store", "study.db"], "trials.xyz"),
         (["import", "absent.json"], "absent.json"),
         (["import", "objective.py"], "objective.py"),
-        (["import", "study.db"], "is a store, which is used where it lies"),
+        (["import", "study.db"], "is a store, which needs no import"),
         (["frobnicate"], "frobnicate"),
     ],
 )
@@ -315,15 +315,15 @@ def test_a_misspelt_verb_is_named_with_the_nearest(tmp_path: Path) -> None:
     [
         (
             ["verify", "a.zip", "--study", "small"],
-            "a.zip is to be verified, and what --study or",
+            "a.zip was given, and --study or --recipes too",
         ),
         (["verify", "small", "--recipes", "r.json"], "one of them at a time"),
-        (["verify", "--digest", "00"], "--digest is of an archive"),
+        (["verify", "--digest", "00"], "--digest is only for an archive"),
         (["report", "small", "--study", "small"], "one study at a time"),
         (["show", "small", "--study", "other"], "the study is small, and --study other"),
-        (["export", "--to", "-"], "stdout takes rows alone"),
+        (["export", "--to", "-"], "only rows can be written to stdout"),
         (["export", "--to", "-", "--format", "csv", "--json"], "without --json"),
-        (["export", "--to", "a.csv", "--licence", "MIT"], "--licence is of an archive, not of csv"),
+        (["export", "--to", "a.csv", "--licence", "MIT"], "--licence is only for an archive, not for csv"),
     ],
 )
 def test_options_that_say_nothing_together_are_refused(

@@ -36,7 +36,7 @@ def test_what_is_there_is_written_over_where_that_is_said(tmp_path: Path) -> Non
     source = tmp_path / "source.json"
     refuse_existing(tmp_path / "a.yaml", False, source)
     refuse_existing(tmp_path, True, source)
-    with pytest.raises(InputError, match="say --force"):
+    with pytest.raises(InputError, match="add --force"):
         refuse_existing(tmp_path, False, source)
 
 

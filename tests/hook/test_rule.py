@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,14 @@ def test_a_workload_that_it_cannot_judge_is_refused(workload: Any, message: str)
     with pytest.raises(InputError) as error:
         RULE.choose(workload)
     assert message in str(error.value)
+
+
+def test_a_rule_without_its_workloads_knows_what_is_a_number_by_its_conditions() -> None:
+    """Any text had been refused, as if it should be a number."""
+    rule = replace(RULE, workloads=())
+    assert rule.choose({"m": 8, "kind": "half"}).place == 0
+    with pytest.raises(InputError, match="m is '8'"):
+        rule.choose({"m": "8", "kind": "single"})
 
 
 def test_what_is_fixed_may_be_given() -> None:

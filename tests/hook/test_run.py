@@ -263,7 +263,7 @@ def test_a_rank_above_0_that_is_alone_is_told_that_nobody_reports(
         run.report(1, loss=1.0)
     listener.attend()
     assert listener.heard.runs == 0
-    assert "'train' is of rank 1 of 2, which leaves it to rank 0 to report" in capsys.readouterr().err
+    assert "'train' is of rank 1 of 2, and only rank 0 reports" in capsys.readouterr().err
     with autotune.run("train", rank=0, ranks=2), autotune.run("train", rank=1, ranks=2):
         pass
     assert capsys.readouterr().err == ""

@@ -97,7 +97,7 @@ def test_best_and_prune_read_no_search_in_full(tmp_path: Path, monkeypatch: pyte
     pruned = call(prune.command, "--study", study.label, *place)
     assert pruned.exception is None, pruned.exception
     assert "with 9 trials and 1 measurement again" in pruned.stdout
-    assert "leaning on it: its best trial, which is a recipe" in pruned.stdout
+    assert "depends on it: its best trial, which is a recipe" in pruned.stdout
 
 
 @pytest.mark.parametrize(("status", "said"), [(Status.OK, True), (Status.LOST, False)])

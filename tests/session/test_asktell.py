@@ -126,7 +126,7 @@ def test_what_the_store_refused_can_be_said_again(tmp_path: Path) -> None:
             away.rename(file)
             session._stopping.write()  # type: ignore[union-attr]  # what fails next is the trial's own end
         told = session.tell(trial, loss=0.5)
-        with pytest.raises(autotune.InputError, match="not one that this session"):
+        with pytest.raises(autotune.InputError, match="is not in flight in this session"):
             session.tell(trial, loss=0.5)
     with Store.open(file) as store:
         kept = store.trial(trial.id)

@@ -251,7 +251,7 @@ def test_constraints_that_leave_nothing_leave_no_study(
 def test_a_search_of_which_no_trial_ended_does_not_blame_the_configurations(tmp_path: Path) -> None:
     with autotune.ask_tell(spec(tmp_path), store=tmp_path / "study.db") as session:
         session.ask(2)
-        assert session.result().remark == "no trial came to its end"
+        assert session.result().remark == "no trial has finished"
 
 
 def test_a_result_without_an_answer_has_the_commonest_failure_in_its_words(tmp_path: Path) -> None:

@@ -52,6 +52,9 @@ def test_readings_may_be_any_sequence(tmp_path: Path, several: Any) -> None:
         ({"time": []}, {}, "time is"),
         ({"time": None}, {}, "time is None"),
         ({"time": "2.0"}, {}, "time is '2.0'"),
+        ({"time": True}, {}, "time is True"),
+        ({"time": np.True_}, {}, "time is"),
+        ({"time": np.array([True, True])}, {}, "time is"),
         ({"time": [[1.0]]}, {}, "time is"),
         ({"time": 1.0, "eror": 0.0}, {}, "unknown metric 'eror'"),
         ({"error": 0.0}, {}, "time missing"),
@@ -93,7 +96,7 @@ def test_a_trial_is_told_once_and_again_after_a_mistake(tmp_path: Path) -> None:
             session.tell(trial, status="running")
         assert session.tell(trial, time=1.0, error=0.0).status is Status.OK
         for again in (trial, "trial 1"):
-            with pytest.raises(autotune.InputError, match="not one that this session asked for"):
+            with pytest.raises(autotune.InputError, match="is not in flight in this session"):
                 session.tell(again, time=1.0)  # type: ignore[arg-type]
         assert session.tell(other, time=1.0, error=2.0).status is Status.WRONG
         assert len(session.ask(10)) == 2

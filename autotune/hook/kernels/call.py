@@ -14,10 +14,10 @@ from autotune.measure.objective import WrongAnswer
 Tensor = Any
 
 GUARD_BYTES = 64 * 1024
-"""Before and behind each copy."""
+"""The size of a guard band; one lies before each copy and one behind it."""
 
 ALIGNMENT = 16
-"""Bytes: kernels are compiled apart for pointers that are multiples of it."""
+"""In bytes. Triton compiles another kernel for pointers that are multiples of it than for others."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class KernelCall:
     """The arguments of a call as they were given."""
 
     kernel: Any
-    """Has ``run(*args, grid=, warmup=, **kwargs)``, as Triton's kernels do."""
+    """A kernel of Triton's: what is used is ``run(*args, grid=, warmup=, **kwargs)``."""
     grid: Any
     positional: tuple[Any, ...]
     by_name: Mapping[str, Any]
     names: tuple[str, ...]
-    """Of the kernel's parameters."""
+    """The kernel's parameters, in order."""
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Those by name."""
+        """All arguments by the names of their parameters."""
         return {**dict(zip(self.names, self.positional, strict=False)), **self.by_name}
 
     @property
@@ -55,7 +55,7 @@ class KernelCall:
             raise InputError(problems)
 
     def run(self, options: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        """Launch once with ``tensors`` in the place of those of the call."""
+        """Launch once with the knobs ``options``, and ``tensors`` in the place of the call's own."""
         positional = [
             tensors.get(name, value) for name, value in zip(self.names, self.positional, strict=False)
         ]
@@ -75,10 +75,11 @@ class KernelCall:
 
 
 class Copy:
-    """The same values at the same strides, in memory of its own between two guard bands.
+    """A copy of a tensor, with the same strides, in memory of its own between two guard bands.
 
-    It begins as far from a multiple of 16 bytes as the original, so that the same code is compiled for it.
-    The bands of a tensor of floats are NaN: nothing that is read there passes for a zero.
+    Its address has the same remainder modulo 16 bytes as the original's, so that the same code is compiled
+    for it. The bands beside a tensor of floats are NaN, so that a value read from there is not taken for a
+    zero.
     """
 
     def __init__(self, tensor: Tensor) -> None:
@@ -94,13 +95,13 @@ class Copy:
         raw = torch.full((end + GUARD_BYTES,), self._guard, dtype=torch.uint8, device=tensor.device)
         self._bands = (raw[:start], raw[end:])
         memory = raw[start:end].view(tensor.dtype)
-        if extent:  # what lies between the elements is copied as well
+        if extent:  # the memory between the elements is copied as well
             memory.copy_(tensor.as_strided((extent,), (1,), tensor.storage_offset()))
         self.tensor = memory.as_strided(tuple(tensor.shape), tensor.stride(), memory.storage_offset())
 
     @property
     def is_whole(self) -> bool:
-        """Whether its bands are as they were."""
+        """Whether nothing was written to its guard bands."""
         return not any(bool((band != self._guard).any()) for band in self._bands)
 
 

@@ -1,4 +1,4 @@
-"""A call of somebody's kernel as an objective: what the default configuration computes is right."""
+"""A call of a user's kernel as an objective; the answer of the default configuration is taken as correct."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ from autotune.space.configuration import Configuration
 class CallObjective(DeviceObjective):
     """Times a call on copies of its tensors; nothing that the caller has is written to.
 
-    The call is run once with ``default``. The tensors which that changes are outputs; a configuration is
-    ``wrong`` where they come out otherwise, by more than ``tolerance`` of the largest value, where it changes
-    any other tensor, or writes outside one. Before each check all tensors are as they were in the call, but
-    what is overwritten whatever it held is poisoned: an answer of an earlier call must not pass for one.
-    Which tensors of floats are overwritten is found by shifting what they hold; ``written`` names others.
+    The call is run once with the configuration ``default``; the tensors that it changes are the outputs. A
+    configuration is ``wrong`` if an output differs from that run by more than ``tolerance`` times the
+    output's largest value, if it changes another tensor, or if it writes outside a tensor.
+    ``tolerance=None`` means the usual one for the type of the tensor.
+
+    Before each check all tensors hold what they held in the call, except those that the kernel only writes:
+    they are filled with wrong values ("poison"), so that the answer of an earlier call does not pass. Tensors
+    of floats that are only written are found by running the call with their contents shifted; ``written``
+    names such tensors of other types.
     """
 
     def __init__(
@@ -40,7 +44,7 @@ class CallObjective(DeviceObjective):
         self.allowed = tolerance
         tensors = call.tensors
         if not tensors:
-            raise InputError("this call has no tensor: there is nothing to check an answer by")
+            raise InputError("this call has no tensor, so there is no answer to check")
         problems = [
             Problem(
                 f"there is no tensor {name!r} in this call", None, ", ".join(tensors), nearest(name, tensors)
@@ -56,7 +60,7 @@ class CallObjective(DeviceObjective):
         self.expected = self._expect(default)
 
     def _expect(self, default: Mapping[str, Any]) -> dict[str, Tensor]:
-        """What the outputs hold after the call with the default configuration; finds :attr:`poison`, too."""
+        """The outputs after the call with the default configuration; also fills :attr:`poison`."""
         before, after = self.kernel_call.copies().tensors, self._run(default, {})
         names = {name for name in after if _differ(before[name], after[name])} | set(self.written)
         overwritten = set(self.written)
@@ -75,7 +79,7 @@ class CallObjective(DeviceObjective):
         return {name: after[name] for name in after if name in names}
 
     def _run(self, options: Mapping[str, Any], put: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The tensors after a call on copies; ``put`` replaces what some of them hold before."""
+        """The tensors after a call on copies; ``put`` has other contents for some of them before the call."""
         tensors = self.kernel_call.copies().tensors
         for name, held in put.items():
             tensors[name].copy_(held)
@@ -84,7 +88,7 @@ class CallObjective(DeviceObjective):
         return tensors
 
     def _fresh(self) -> Copies:
-        """Copies of the call's tensors, those that are only written full of poison."""
+        """Copies of the call's tensors; those that are only written are filled with poison."""
         copies = self.kernel_call.copies()
         for name, poison in self.poison.items():
             copies.made[name].tensor.copy_(poison)
@@ -93,7 +97,7 @@ class CallObjective(DeviceObjective):
     # -- the way of a configuration ----------------------------------------------------------
 
     def make_inputs(self, rng: np.random.Generator) -> Mapping[str, Tensor]:
-        """Copies of all tensors of the call: what it writes is among them."""
+        """Copies of all tensors of the call, including its outputs."""
         return self.kernel_call.copies().tensors
 
     def outputs(self) -> Mapping[str, tuple[tuple[int, ...], Any]]:
@@ -124,33 +128,33 @@ class CallObjective(DeviceObjective):
 
 
 def launch_options(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """What a launch is given for a configuration: no limit of registers is said by leaving it out."""
+    """The keyword arguments of a launch; a ``maxnreg`` of 0 (no limit of registers) is left out."""
     return {name: value for name, value in configuration.items() if name != "maxnreg" or value}
 
 
 def _may_hold_another(tensor: Tensor) -> bool:
-    """Whether it is of floats that can be shifted: of an expanded tensor several are one in memory."""
+    """Whether it holds floats that can be shifted; in an expanded tensor, several elements share memory."""
     steps = zip(tensor.shape, tensor.stride(), strict=True)
     expanded = any(length > 1 and not step for length, step in steps)
     return bool(tensor.is_floating_point() and tensor.numel() > 1 and not expanded)
 
 
 def _shifted(tensor: Tensor) -> Tensor:
-    """The same values, each one place on: what a kernel reads stays as plausible as it was."""
+    """The same values, each moved on by one element: to a kernel that reads them they are still plausible."""
     return tensor.reshape(-1).roll(1).reshape(tensor.shape)
 
 
 def _other_than(answer: Tensor) -> Tensor:
-    """As large as ``answer``, and differing from it everywhere.
+    """A tensor of the shape and type of ``answer`` that differs from it in every element.
 
-    It is finite: a kernel may multiply what it overwrites by nought.
+    It is finite, since a kernel may multiply by zero what it overwrites.
     """
     import torch
 
     if answer.dtype is torch.bool:
         return ~answer
     if not (answer.is_floating_point() or answer.is_complex()):
-        return (answer.to(torch.int64) + 1).to(answer.dtype)  # for most unsigned types PyTorch cannot add
+        return (answer.to(torch.int64) + 1).to(answer.dtype)  # PyTorch cannot add most unsigned types
     wide = answer.abs().to(torch.float64)
     finite = wide[torch.isfinite(wide)]
     largest = 2.0 * float(finite.max()) + 1.0 if finite.numel() else 1.0
@@ -161,7 +165,7 @@ def _other_than(answer: Tensor) -> Tensor:
 
 
 def _differ(one: Tensor, other: Tensor) -> bool:
-    """Whether any byte does."""
+    """Whether the tensors differ in any byte."""
     import torch
 
     bytes_of = (x.contiguous().reshape(-1).view(torch.uint8) for x in (one, other))

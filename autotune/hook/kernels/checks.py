@@ -1,4 +1,4 @@
-"""What somebody says in the decorator of a kernel, read before anything is launched with it."""
+"""Checks of the arguments of ``@autotune.kernel``, made before anything is launched."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ OPTIONS = (
     "matrix_instr_nonkdim",
     "kpack",
 )
-"""Knobs that are no parameters of a kernel: Triton's own, for NVIDIA and AMD."""
+"""Triton's launch options for NVIDIA and AMD: knobs that are not parameters of the kernel."""
 
 
 def read_texts(what: str, given: Any, of: str = "names") -> tuple[str, ...]:
-    """The texts of a list. Raises :class:`InputError` for a text alone, which is a list of its letters."""
+    """A list of texts as a tuple; ``of`` says in messages what they are.
+
+    Raises :class:`InputError` for anything else, a single text too: it would be taken for its letters.
+    """
     expected = f"a list of {of}"
     if isinstance(given, str):
         raise InputError(Problem(f"{what} is the text {given!r}", expected=f"{expected}: [{given!r}]"))
@@ -39,18 +42,18 @@ def read_texts(what: str, given: Any, of: str = "names") -> tuple[str, ...]:
 
 
 def read_tolerance(given: Any) -> float | None:
-    """Raises :class:`InputError` for what is no error that a result may have."""
+    """A relative error, 0 or more. Raises :class:`InputError` for anything else but ``None``."""
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, Real) or math.isnan(given) or given < 0:
         expected = "a number from 0 on, such as 0.01 for one per cent of the largest value"
-        hint = "leave it out for what rounding explains"
+        hint = "leave it out to allow what rounding explains"
         raise InputError(Problem(f"tolerance is {given!r:.80}", None, expected, hint))
     return float(given)
 
 
 def check_space(given: Any, rules: Sequence[str]) -> None:
-    """Raise :class:`InputError` for what is no space, and for ``rules`` beside one that has its own."""
+    """Raise :class:`InputError` if ``given`` is no space, or is a whole space but ``rules`` are given too."""
     from autotune.hook.kernels.space import KINDS
 
     if not isinstance(given, KINDS):
@@ -58,12 +61,13 @@ def check_space(given: Any, rules: Sequence[str]) -> None:
         raise InputError(Problem(f"space is {given!r:.80}", None, expected))
     if rules and not isinstance(given, Mapping):
         whole = "a file" if isinstance(given, (str, Path)) else "an autotune.Space"
-        expected = f"the space to say its own: constraints are for knobs by name, and it is {whole}"
-        raise InputError(Problem(f"constraints are given beside it: {list(rules)!r:.80}", None, expected))
+        message = f"constraints are given, but space is {whole}: {list(rules)!r:.80}"
+        expected = "the constraints in the space itself: the argument is for knobs by name"
+        raise InputError(Problem(message, None, expected))
 
 
 def check_parameters(what: str, given: Sequence[str], names: Sequence[str], kernel: str) -> None:
-    """Raise :class:`InputError` for one that the kernel does not have."""
+    """Raise :class:`InputError` unless all of ``given`` are among ``names``, the kernel's parameters."""
     problems = [
         Problem(
             f"the kernel {kernel} has no parameter {one!r}, which {what} names",

@@ -1,4 +1,4 @@
-"""Where a launch goes: which device, through the interpreter, into a graph. PyTorch is loaded when asked."""
+"""Where a launch goes: to which device, to Triton's interpreter, into a graph. PyTorch is imported lazily."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 INTERPRETER = "Triton's interpreter"
-"""Stands for a device: what takes how long there says nothing of a GPU."""
+"""The name in the place of a device's, since times in the interpreter say nothing about a GPU."""
 
 
 def is_interpreted(function: Any) -> bool:
@@ -48,7 +48,7 @@ def device_index(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> int | None
 
 
 def is_capturing() -> bool:
-    """Whether a CUDA graph is being captured: nothing can be tried then."""
+    """Whether a CUDA graph is being captured; a search would be captured too."""
     import torch
 
     return bool(torch.cuda.is_available() and torch.cuda.is_current_stream_capturing())

@@ -35,10 +35,10 @@ def search_case(
     budget: Budget,
     winners: Sequence[Mapping[str, Value]],
 ) -> Result:
-    """The result of the study of ``case``, which goes on with earlier trials of it.
+    """Search the study of ``case``, going on from its earlier trials, and give its result.
 
-    ``winners`` of other cases are tried first, after what the space file names.
-    ``budget`` stands before that of ``settings``. Raises :class:`autotune.errors.InputError` where the call
+    ``winners`` of other cases are tried first, after the configurations that the space file names. What
+    ``budget`` leaves open is taken from ``settings``. Raises :class:`autotune.errors.InputError` if the call
     cannot be tuned.
     """
     own = settings.budget
@@ -55,12 +55,12 @@ def search_case(
     objective = CallObjective(call, options, context, settings.written, settings.tolerance)
     store = budget.store or own.store
     with Store.open(None if store is None else str(store)) as opened:
-        # Not search(), for which the given objective would be what is searched: that is the kernel.
+        # Not search(): the study is of the kernel, and not of the objective that is given here.
         return open_session(spec, opened, objective=objective).run()
 
 
 def recipe_of_result(result: Result, case: Case, device: str, settings: Settings) -> Recipe:
-    """What is to be remembered of a result that has a winner."""
+    """The recipe of a result that has a winner."""
     assert result.best is not None
     speedup, time = result.speedup, result.metrics["time"]
     return Recipe(

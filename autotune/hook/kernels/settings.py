@@ -1,4 +1,4 @@
-"""What :func:`autotune.kernel` was told of a kernel."""
+"""The arguments of :func:`autotune.kernel`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from autotune.hook.tuning import Budget
 
 @dataclass(frozen=True)
 class Settings:
-    """What was said in the decorator, completed by what only the function tells."""
+    """The arguments of the decorator, and what is only known once it is applied to its function."""
 
     name: str
     key: tuple[str, ...]
     written: tuple[str, ...]
     tolerance: float | None
     asks: bool
-    """Whether a call may tune where somebody asks for it."""
+    """Whether a call may tune its case when :func:`autotune.tuning` asks: ``tune="ask"``."""
     budget: Budget
     recipes: Path = Path()
     """The file of recipes."""
     source: str = ""
     """Hash of the kernel's source."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    """Of the parameters in the key that have one."""
+    """The defaults of those parameters in the key that have one."""

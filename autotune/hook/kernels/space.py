@@ -1,4 +1,4 @@
-"""The space of a kernel, case by case: its constraints may speak of the case's numbers and of the device."""
+"""The space of a kernel for each case; constraints may depend on the values in the key and on the device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Given = Space | str | Path | Mapping[str, Any]
 KINDS = (Space, str, Path, Mapping)
 
 MOST_CASES = 512
-"""Whose spaces are kept: a program with more of them would fill its memory."""
+"""How many cases' spaces are cached; with more, a program would fill its memory."""
 
 
 class KernelSpace:
@@ -89,7 +89,7 @@ class KernelSpace:
         return "\n".join(lines) + "\n"
 
     def _write_knobs(self, given: Mapping[str, Any]) -> list[str]:
-        """A line for each. Raises :class:`InputError` for values that no knob can be set to."""
+        """Each knob as a line of a space file. Raises :class:`InputError` for values that no knob has."""
         lines, problems = [], []
         for name, knob in given.items():
             try:
@@ -104,7 +104,7 @@ class KernelSpace:
 
     @cached_property
     def _device(self) -> Mapping[str, Any]:
-        """Facts of the device, where a rule may ask for them: to find them out takes a moment."""
+        """Facts of the device; empty unless a rule may use them, since finding them out takes a moment."""
         if isinstance(self.given, (str, Path)):
             asks = "device" in load_text(self.file.parent / self.given)
         else:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from autotune.session.result import Result
 
 MOST_CALLS = 65_536
-"""Different calls whose choice is kept; with more, all are looked up again."""
+"""How many different calls' choices are cached; when they are more, all are dropped."""
 
 _NUMBERS = frozenset({int, float, bool})
 
@@ -55,7 +55,7 @@ class TunedKernel:
         self._options: dict[Any, dict[str, Any]] = {}
         self._choices: dict[str, Choice] = {}
         self._tried: set[str] = set()
-        """Cases that were tuned because somebody asked, in vain or not: never twice."""
+        """Cases that were tuned on request, with or without success; they are not tuned again."""
         self._filed: tuple[Recipe, ...] | None = None
         self._stored: tuple[Recipe, ...] | None = None
         self._interpreted = is_interpreted(function)
@@ -86,7 +86,7 @@ class TunedKernel:
         if ASKED.get() is None:
             try:
                 found = self._options.get(seen)
-            except TypeError:  # a key that cannot be looked up: what it is is said below
+            except TypeError:  # an unhashable value in the key, which _look_up reports
                 found = None
             if found is not None:
                 return found
@@ -134,7 +134,7 @@ class TunedKernel:
         return self._choices[topic]
 
     def _choose_alone(self, case: Case, device: str) -> Choice:
-        """From the file of recipes; the store is only asked where that has nothing for this very case."""
+        """This rank's choice. The store is only read if the file has no recipe for exactly this case."""
         settings = self.settings
         space = self._space.space(case)
         check_knobs([knob.name for knob in space.knobs], settings.key, self.arg_names, settings.name)
@@ -163,7 +163,7 @@ class TunedKernel:
             return stored_recipes(self.settings.name, self.settings.key, self.settings.budget.store)
         except AutotuneError as error:  # a store that fails does no harm to a run
             warnings.warn(
-                f"{self.settings.name} is launched without what a store may know: {error}", stacklevel=2
+                f"{self.settings.name}: its recipe is chosen without the store: {error}", stacklevel=2
             )
             return ()
 
@@ -172,9 +172,10 @@ class TunedKernel:
     def tune(self, *args: Any, grid: Any, **kwargs: Any) -> Result:
         """Search the configurations for a call with these arguments, and write its recipe.
 
-        The tensors of the call are copied and not written to. Searches in this very process: a configuration
-        that crashes takes it along. How long is said by the block of :func:`autotune.tuning` around it, else
-        by the decorator. In a distributed job call it on one rank; its recipe counts from the next job on.
+        The tensors of the call are copied and not written to. The search runs in this process, which a
+        configuration that crashes takes down. Its budget is that of the :func:`autotune.tuning` block around
+        it, or else of the decorator. In a distributed job, call this on one rank only; the others use its
+        recipe from the next job on.
         """
         case, device = self._case(args, kwargs)
         result = self._search(case, device, self._call(grid, args, kwargs), budget_asked() or Budget())
@@ -187,7 +188,7 @@ class TunedKernel:
         return KernelCall(self.fn, grid, args, kwargs, self.arg_names)
 
     def _tune_once(self, case: Case, device: str, call: KernelCall, budget: Budget) -> Choice:
-        """Tune on the rank that comes first, and choose anew; the others take what it chooses."""
+        """Tune on the first rank to get here, and choose again; the other ranks take its choice."""
         topic, before = _topic(self.settings.name, case, device), self._choose(case, device)
 
         def search() -> str:
@@ -219,9 +220,9 @@ class TunedKernel:
 def call_key(
     places: tuple[tuple[int, str], ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> list[Any]:
-    """What tells calls apart: the arguments at ``places``, and of all the types of numbers and of elements.
+    """What tells calls apart: the arguments at ``places``, and the types of all numbers and tensor elements.
 
-    Without the types ``1``, ``True`` and ``1.0`` would be one call, for they are equal.
+    Without the types, ``1``, ``True`` and ``1.0`` would be the same call, since they are equal.
     """
     given = len(args)
     call = [args[place] if place < given else kwargs.get(name) for place, name in places]
@@ -243,12 +244,12 @@ def _text(choice: Choice) -> str:
 
 
 def _agreed(own: Choice, text: str) -> Choice:
-    """``own``, or what another rank chose, which was first and knew something else."""
+    """``own``, or the first rank's choice (``text``) if that knew other recipes and chose differently."""
     agreed = json.loads(text)
     return own if agreed == dict(own.configuration) else Choice(agreed, own.how)
 
 
 def _topic(name: str, case: Case, device: str) -> str:
-    """One text for a case on a device."""
+    """A short name for a kernel's case on a device, the same on all ranks."""
     text = json.dumps([name, device, case.values, case.types], sort_keys=True)
     return f"{name}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"

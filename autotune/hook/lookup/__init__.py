@@ -1,1 +1,1 @@
-"""Which configuration a workload takes: its own recipe, that of the nearest one, or the default."""
+"""Which configuration a workload gets: its own recipe, that of the nearest workload, or the default."""

@@ -18,21 +18,21 @@ class Best:
 
     name: str
     workload: Mapping[str, Any]
-    """As it was asked for, completed by what is known."""
+    """As it was asked for; facts that were left out are filled in."""
     configuration: Mapping[str, Any]
     """A value for each knob; not to be changed: ``dict(best.configuration)`` is a copy."""
     how: str
     """How it was chosen, in words."""
     kind: How
-    """``exact``: for this workload on this device; ``nearest``: for the nearest one that is known on this
+    """``exact``: won for this workload on this device; ``nearest``: for the nearest workload known on this
     device; ``device``: on another device; ``default``: the default of the space."""
     stale: str = ""
-    """What has changed since it was measured: the objective's source, a driver, a compiler, a package. Empty
-    where nothing has."""
+    """What has changed since it was measured (the objective's source, a driver, a compiler, a package);
+    empty if nothing has."""
     distance: float = 0.0
-    """From the workload that it was measured for; 1 is a factor of two in one number."""
+    """To the workload that it was measured for; 1 is a factor of two in one number."""
     recipe: Recipe | None = None
-    """What is known of it; ``None`` for the default."""
+    """The recipe that it is from; ``None`` for the default."""
 
     def __str__(self) -> str:
         said = f"{self.name}: {self.how}"

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from autotune.space.space import Space
 
 MOST_WINNERS = 3
-"""Of other cases that are tried first in a search: each costs a try."""
+"""How many winners of other cases a search tries first; each costs a trial."""
 
 _SAMPLES = 256
-"""Configurations that are drawn where the default is refused, to take the one nearest to it."""
+"""How many configurations are drawn if the constraints forbid the default; the nearest to it is used."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,16 @@ class Choice:
     how: Literal["exact", "nearest", "default"]
     recipe: Recipe | None = None
     distance: float = 0.0
-    """From the recipe's case: 1 is a factor of two in one number of the key."""
+    """To the recipe's case; 1 is a factor of two in one number of the key."""
     stale: bool = False
     """Whether the kernel's source has changed since the recipe was made."""
 
 
 def choose(case: Case, recipes: Iterable[Recipe], space: Space, source: str = "") -> Choice:
-    """The choice for ``case`` among recipes of its kernel and device; earlier ones win where they tie.
+    """The choice for ``case`` among recipes of its kernel and device; of equally near ones, the first.
 
-    A recipe whose configuration the space does not allow for this case is passed over. Raises
-    :class:`InputError` where the space allows nothing at all.
+    A recipe whose configuration the space does not allow for this case is passed over. ``source`` is the hash
+    of the kernel's source now. Raises :class:`InputError` if the space allows nothing at all.
     """
     found = nearest_recipe(case, recipes, lambda recipe: recipe.configuration in space)
     if found is None:
@@ -52,7 +52,7 @@ def choose(case: Case, recipes: Iterable[Recipe], space: Space, source: str = ""
 def nearest_recipe(
     case: Case, recipes: Iterable[Recipe], allowed: Callable[[Recipe], bool]
 ) -> tuple[float, Recipe] | None:
-    """The nearest to ``case`` of those that are allowed, with its distance; where they tie, the first."""
+    """The allowed recipe nearest to ``case``, with its distance; of equally near ones, the first."""
     return next(((distance, recipe) for distance, recipe in _near(case, recipes) if allowed(recipe)), None)
 
 
@@ -67,13 +67,13 @@ def nearest_winners(case: Case, recipes: Iterable[Recipe], device: str) -> list[
 
 
 def _near(case: Case, recipes: Iterable[Recipe]) -> list[tuple[float, Recipe]]:
-    """Those that can be compared with ``case`` and their distances, the nearest first."""
+    """The recipes that can be compared with ``case``, with their distances, the nearest first."""
     apart = [(case.distance(recipe.case), recipe) for recipe in recipes]
     return sorted(((d, recipe) for d, recipe in apart if d is not None), key=lambda found: found[0])
 
 
 def default(space: Space) -> Configuration:
-    """The space's default; where the constraints refuse it here, what is nearest to it of a sample."""
+    """The space's default; if the constraints forbid it, the nearest to it of a random sample."""
     import numpy as np  # seldom needed: most answers are a recipe
 
     chosen = space.configuration({})

@@ -17,15 +17,15 @@ from autotune.store.store import Store
 
 @dataclass(frozen=True)
 class Failures:
-    """Those of the trials for one workload on this device, by configuration and source."""
+    """How configurations failed for one workload on this device."""
 
     found: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """``crashed in wl#3:12``, by the hashes of the configuration and of the objective's source."""
+    """By the hashes of the configuration and of the objective's source: ``crashed in wl#3:12``."""
 
     def of(self, configuration: Mapping[str, Any], source: str = "") -> str:
-        """How it failed; empty where that is not known, or only of another ``source``.
+        """How it failed; empty if it is not known to fail with the objective's source of hash ``source``.
 
-        What failed with other files may work with those that a recipe is for.
+        With another source it may work. An empty ``source`` means any.
         """
         digest = Configuration(configuration).hash
         known = {own: said for (one, own), said in self.found.items() if one == digest}
@@ -33,9 +33,9 @@ class Failures:
 
 
 def failures_in(url: str | None, name: str, case: Case, devices: Sequence[str]) -> Failures:
-    """What failed for ``case`` in the studies of this name on these devices, and never worked there.
+    """What always failed for ``case`` in the studies called ``name`` on these devices.
 
-    Raises :class:`autotune.errors.AutotuneError` where there is a store that cannot be read.
+    Raises :class:`autotune.errors.AutotuneError` if there is a store and it cannot be read.
     """
     try:
         with Store.open(url, readonly=True) as store:

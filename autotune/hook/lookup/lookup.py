@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def look_up(
     name: str, workload: Mapping[str, Any], recipes: str | Path | None, store: str | Path | None
 ) -> tuple[Best, tuple[Path, ...], Signature]:
-    """The answer, the files that it came of, and their signature from before they were read."""
+    """The answer, the files that it was read from, and their signature from before they were read."""
     places = Places.of(recipes, store)
     here = this_device()
     before = signature(places.files)
@@ -50,7 +50,7 @@ def look_up(
 
 
 def _try_complete(name: str, workload: Mapping[str, Any], known: Known) -> Asked | None:
-    """``None`` where the files do not know what was asked for; the store may."""
+    """The workload completed from the files of recipes; ``None`` if they do not suffice (a store may)."""
     try:
         return complete(name, workload, known)
     except InputError:
@@ -87,7 +87,7 @@ def _choose(name: str, workload: Mapping[str, Any], known: Known, here: Here, pl
 
 
 def _own(known: Known, here: Here) -> list[Recipe]:
-    """The recipes of this device: those of this very machine first, then the better defended."""
+    """The recipes of this device: those of this machine first, then the better defended first."""
     own = [recipe for recipe in known.recipes if recipe.device in here.names]
     return sorted(own, key=lambda recipe: (recipe.machine == here.machine, recipe.defence), reverse=True)
 
@@ -109,7 +109,7 @@ def _best(
     distance, recipe = found
     configuration = recipe.configuration
     if space is not None:
-        configuration = space.configuration(configuration)  # knobs that are new have their default
+        configuration = space.configuration(configuration)  # knobs newer than the recipe get defaults
     return Best(
         name=name,
         workload=Fixed(asked.case.values),
@@ -136,15 +136,16 @@ def _value(value: Any) -> Any:
 
 
 class _Allowed:
-    """Whether the space has a recipe's configuration, and nothing says that it fails for this workload.
+    """Whether a recipe may be used for this workload.
 
-    Where the space is not known, it refuses nothing.
+    It may if the space has its configuration, and this is not known to fail. A space of ``None`` (unknown)
+    forbids nothing.
     """
 
     def __init__(self, space: Space | None, failures: Failures) -> None:
         self.failures = failures
         self.passed_over: list[str] = []
-        """The recipes that failed here, as they came."""
+        """A text for each recipe that was refused because it fails for this workload, in order."""
         self._space = space
 
     def __call__(self, recipe: Recipe) -> bool:
@@ -167,7 +168,7 @@ _WITHOUT_SPACE = "its space is in none of the files; export the recipes again, o
 
 
 def _space(asked: Asked, known: Known, name: str) -> tuple[Space | None, str]:
-    """The space for this workload on this device; or ``None``, and why."""
+    """The space for this workload on this device; or ``None`` and the reason."""
     from autotune.provenance.device import device_facts
     from autotune.space.from_document import DEVICE, space_from_document
 
@@ -204,7 +205,7 @@ def _ready(name: str) -> Known:
 
 
 def _stored(places: Places, name: str) -> Known:
-    """What the store knows. One that fails does no harm to a run, unless it was named."""
+    """What the store knows. A store that cannot be read is only warned of, unless the caller named it."""
     if not places.has_store:
         return Known()
     from autotune.hook.recipes.stored import known_in
@@ -225,7 +226,7 @@ def _failures(places: Places, name: str, asked: Asked, here: Here) -> Failures:
         return Failures()
     try:
         return failures_in(places.store, name, asked.case, here.names)
-    except AutotuneError:  # one that was not named, as said by _stored
+    except AutotuneError:  # a store that the caller did not name; _stored has warned of it
         return Failures()
 
 
@@ -237,7 +238,7 @@ def _unknown(name: str, places: Places) -> Problem:
     if places.has_store:
         from autotune.hook.recipes.stored import names_in
 
-        with suppress(AutotuneError):  # one that was not named, as said by _stored
+        with suppress(AutotuneError):  # a store that the caller did not name; _stored has warned of it
             stored, recordings = names_in(places.store)
             names |= dict.fromkeys(stored)
     names |= dict.fromkeys(ready_spaces())

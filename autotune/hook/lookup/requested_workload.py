@@ -1,4 +1,4 @@
-"""The workload that is asked for, completed by what is known, or what is wrong with it. Pure."""
+"""The workload that a caller asks for, with the facts that were left out, or what is wrong with it. Pure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from autotune.hook.recipes.recipe import Known, Recipe
 
 @dataclass(frozen=True)
 class Asked:
-    """A case, and which facts of it were left out by who asked."""
+    """A case, and the names of those facts of it that the caller left out."""
 
     case: Case
     assumed: tuple[str, ...] = ()
 
 
 def complete(name: str, workload: Mapping[str, Any], known: Known) -> Asked:
-    """The case of ``workload``. A fact that it leaves out is that of all recipes, or of the space.
+    """The case of ``workload``. A fact that is left out is filled in from the recipes, or from the space.
 
-    Raises :class:`InputError` for a fact that nobody knows, and for one that is left out where the recipes
-    differ in it: what to take then is not ours to guess.
+    Raises :class:`InputError` for an unknown fact, and for one that is left out although the recipes have
+    several values of it, since none of them can be assumed.
     """
     own = dict(workload)
     types = _types(name, known)
@@ -64,7 +64,7 @@ def _values(fact: str, recipes: tuple[Recipe, ...]) -> list[Any]:
 
 
 def _types(name: str, known: Known) -> Mapping[str, str]:
-    """Of a kernel's tensors: those of all its recipes."""
+    """The types of a kernel's tensors. Raises :class:`InputError` if its recipes differ in them."""
     types = [recipe.case.types for recipe in known.recipes]
     if any(one != types[0] for one in types):
         hint = "ask the kernel itself: KERNEL.choice(...) with the arguments of a launch"

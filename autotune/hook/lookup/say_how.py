@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 _READABLE = 1e6
-"""Ratios from here on are said by their first digits and how many there are."""
+"""Ratios from here on are written in scientific notation."""
 
 
 def say_recipe(
     kind: How, recipe: Recipe, distance: float, asked: Asked, here: Here, passed_over: Sequence[str] = ()
 ) -> str:
-    """The sentence for a recipe: for what it was measured, where, how sure it is, and by which study.
+    """The sentence for a recipe: how sure it is, and for which workload, where and by which study it won.
 
-    ``passed_over``: of nearer ones, how each failed for the workload that was asked for.
+    ``passed_over`` has a text for each nearer recipe that failed for the workload that was asked for.
     """
     device = f"this device ({recipe.device})"
     if kind == "device":
@@ -42,7 +42,7 @@ def say_recipe(
 
 
 def say_won(recipe: Recipe) -> str:
-    """How sure it is that it is the best."""
+    """How sure it is that the recipe's configuration is the best."""
     trials = "1 trial" if recipe.trials == 1 else f"{recipe.trials} trials" if recipe.trials else "the trials"
     if recipe.is_default and recipe.defended:
         return f"the default: none of {trials} was shown to be better"
@@ -66,13 +66,13 @@ def say_speedup(speedup: Speedup) -> str:
 
 
 def _say_ratio(ratio: float) -> str:
-    """In full as long as people can read that."""
+    """Three digits; without an exponent below :data:`_READABLE`."""
     short = f"{ratio:.3g}"
     return f"{float(short):,.0f}" if "e+" in short and ratio < _READABLE else short
 
 
 def _say_difference(recipe: Recipe, asked: Asked) -> str:
-    """What its workload has in the place of what was asked for: ``m 1024 for 960``."""
+    """How the recipe's workload differs from the one that was asked for: ``m 1024 for 960``."""
     own, wanted = recipe.case.values, asked.case.values
     different = (fact for fact in own if own[fact] != wanted.get(fact))
     return ", ".join(f"{fact} {_say(own[fact])} for {_say(wanted.get(fact))}" for fact in different)
@@ -88,7 +88,8 @@ def _say_passed_over(recipes: Sequence[str]) -> str:
 
 
 def say_default(name: str, known: int, moved: bool, asked: Asked, passed_over: Sequence[str] = ()) -> str:
-    """The sentence for the default of the space; ``moved``: it is not the default itself."""
+    """The sentence for the default. ``known`` is the number of recipes; ``moved`` means that the constraints
+    forbid the default itself, and the nearest configuration is used."""
     what = (
         "the nearest to the default that the constraints allow here" if moved else "the default of the space"
     )

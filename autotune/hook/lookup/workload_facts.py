@@ -1,4 +1,4 @@
-"""The facts of a workload, as people write them and as a store has them. Pure."""
+"""The facts of a workload, from what a caller passes to the plain form that stores and recipes have. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from autotune.errors import InputError, Problem
 from autotune.hook.recipes.case import Plain, as_plain
 
-_EXPECTED = "a number, a flag, a text, or a list or mapping of these"
+_EXPECTED = "a number, a flag, a text, or a list or a mapping of these"
 
 
 def read_facts(workload: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The facts of ``workload``: numbers of numpy as plain ones, tuples as lists.
+    """The facts of ``workload``, with plain numbers instead of numpy's, and lists instead of tuples.
 
-    Raises :class:`InputError` with everything that is no fact.
+    Raises :class:`InputError` that names every value of an unsuitable type.
     """
     if workload is None:
         return {}
@@ -60,7 +60,7 @@ def _read(value: Any, name: str, problems: list[Problem]) -> Any:
 
 
 def _scalar(value: Any) -> Plain:
-    """``TypeError`` where it is none."""
+    """A single value as a plain one; raises ``TypeError`` if it has no plain form."""
     if value is None:
         raise TypeError("None")
     if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a number of torch, too

@@ -1,4 +1,4 @@
-"""What a configuration is for: a workload; of a kernel, its key and the types of its tensors. Pure."""
+"""What a configuration is for: a workload, or for a kernel its key and the types of its tensors. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Plain = bool | int | float | str
 
 DEVICE = "device_name"
 TYPES = "tensor_types"
-"""What the workload of a kernel's study says besides the key."""
+"""Facts that the workload of a kernel's study has besides the key."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class Case:
     """What a configuration is chosen by."""
 
     values: Mapping[str, Any]
-    """The facts of the workload. Of a kernel: the arguments that the key names."""
+    """The facts of the workload; for a kernel, the arguments that the key names."""
     types: Mapping[str, str] = field(default_factory=dict)
-    """Of each tensor argument of a kernel, by its name: ``float16``."""
+    """The element type of each tensor argument of a kernel, by the argument's name: ``float16``."""
 
     @classmethod
     def of(cls, key: Sequence[str], arguments: Mapping[str, Any]) -> Case:
@@ -51,15 +51,15 @@ class Case:
         return cls(values, types)
 
     def distance(self, other: Case) -> float | None:
-        """How far the numbers lie apart (:mod:`autotune.likeness`).
+        """How far apart the numbers are (:mod:`autotune.likeness`).
 
-        ``None`` where a type, a flag or a text differs: what is best for one says nothing of the other.
+        ``None`` if a type, a flag or a text differs: what is best for one then says nothing about the other.
         """
         return apart(self.values, other.values) if self.types == other.types else None
 
 
 def as_plain(value: Any) -> Plain:
-    """A key's value as it can be written down; ``TypeError`` where it cannot."""
+    """A value of a key in a form that JSON has; raises ``TypeError`` if there is none."""
     value = getattr(value, "value", value)  # a triton constexpr
     if isinstance(value, (bool, int, float, str)):
         return value
@@ -67,7 +67,7 @@ def as_plain(value: Any) -> Plain:
         return str(value).removeprefix("torch.")
     if hasattr(value, "item") and getattr(value, "shape", None) == () and not is_tensor(value):
         found = value.item()
-        if type(found) is not type(value):  # numpy's longdouble gives itself
+        if type(found) is not type(value):  # item() of numpy's longdouble returns a longdouble
             return as_plain(found)
     raise TypeError(type(value).__name__)
 

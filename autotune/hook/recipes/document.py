@@ -1,4 +1,4 @@
-"""Recipes as plain JSON and back, with every error at its place. Pure.
+"""Recipes as plain JSON and back; errors name the line and column. Pure.
 
 ::
 
@@ -32,13 +32,13 @@ FORMAT = 2
 MARK = "autotune_recipes"
 
 _OLDER = {"kernel": "name", "key": "workload"}
-"""What the first version of the format, which only kernels had, called some fields."""
+"""The names of some fields in version 1 of the format, which was for kernels only."""
 
 Path = tuple[str | int, ...]
 
 
 def to_document(recipe: Recipe) -> dict[str, Any]:
-    """The JSON form; what is not known is left out."""
+    """The JSON form; fields that are unknown or empty are left out."""
     case, speedup = recipe.case, recipe.speedup
     document: dict[str, Any] = {
         "name": recipe.name,
@@ -65,7 +65,7 @@ def to_document(recipe: Recipe) -> dict[str, Any]:
 
 
 def _rounded(document: Mapping[str, Any]) -> dict[str, Any]:
-    """With six digits of each number."""
+    """``document`` with its numbers rounded to six digits."""
     numbers = {name: value for name, value in document.items() if isinstance(value, (int, float))}
     return {**document, **{name: _six_digits(number) for name, number in numbers.items()}}
 
@@ -97,7 +97,8 @@ class _Reader:
     def mapping(
         self, value: Any, path: Path, what: str, right: Callable[[Any], bool] | None = None, each: str = ""
     ) -> dict[str, Any]:
-        """An object; ``right`` says whether a value of it is, and ``each`` what it should be."""
+        """``value`` if it is an object, else an empty one. ``right`` accepts its values; ``each`` says what
+        they should be."""
         if not isinstance(value, dict):
             self.wrong(path, f"{what} is {_say(value)}", "an object: {...}")
             return {}
@@ -148,7 +149,7 @@ def _plain(value: Any) -> bool:
     return isinstance(value, (bool, str)) or _number(value)
 
 
-_PLAIN = "a number, a flag, a text, a list or an object of such"
+_PLAIN = "a number, a flag, a text, or a list or an object of these"
 _SIMPLE: dict[str, tuple[Callable[[Any], bool], str]] = {
     "name": (_text, 'a text: "gemm-c"'),
     "device": (_text, 'a text: "NVIDIA H200"'),
@@ -182,7 +183,7 @@ def read_document(text: str, file: str) -> Known:
         raise InputError(Problem(f"this is not JSON: {error.msg}", where)) from None
     except RecursionError:
         raise InputError(Problem("this is nested too deeply", Location(file))) from None
-    except ValueError:  # Python reads no number of more than 4,300 digits
+    except ValueError:  # Python does not parse numbers of more than 4,300 digits
         raise InputError(Problem("a number in it is too long", Location(file))) from None
     expected = f'{{"{MARK}": {FORMAT}, "recipes": [...]}}'
     if not isinstance(document, dict) or not isinstance(document.get("recipes"), list):
@@ -200,7 +201,7 @@ def read_document(text: str, file: str) -> Known:
 
 
 def _recipe(document: Any, path: Path, reader: _Reader) -> Recipe | None:
-    """``None`` where something is wrong, which ``reader`` then knows."""
+    """The recipe; ``None`` if something is wrong with it, which is added to the problems of ``reader``."""
     before = len(reader.problems)
     what = f"recipe {path[-1]}"
     own = dict(reader.mapping(document, path, what))
@@ -249,7 +250,7 @@ def _speedup(own: dict[str, Any], path: Path, reader: _Reader, what: str) -> Spe
     if own.get("speedup") is None:
         return None
     path = (*path, "speedup")
-    each = "a number, or null where it has no end"
+    each = "a number, or null where the interval has no end"
     found = reader.mapping(own["speedup"], path, f"'speedup' of {what}", _number_or_null, each)
     reader.known(found, path, Speedup.__dataclass_fields__, f"'speedup' of {what}")
     if not _number(found.get("estimate")):

@@ -1,4 +1,4 @@
-"""Files of recipes, which people read, review and commit: the same recipes always make the same text."""
+"""Files of recipes. People review and commit them, so the same recipes always give the same text."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from autotune.paths import written_whole
 from autotune.ready import ready_root
 
 MAX_BYTES = 64 << 20
-"""A larger file is none that people commit."""
+"""A larger file is refused: it can be no file of recipes."""
 
 
 def read_recipes(file: Path) -> tuple[Recipe, ...]:
-    """Those of a file; none where there is no file. Raises :class:`InputError` where it cannot be read."""
+    """The recipes of a file; none if there is no such file. Raises as :func:`read_known`."""
     return read_known(file).recipes
 
 
 def read_known(file: Path) -> Known:
-    """The recipes of a file and their spaces, with absolute paths; nothing where there is no file.
+    """The recipes of a file and their spaces, with absolute paths; none if there is no such file.
 
-    Raises :class:`InputError`, with line and column, for whatever is wrong with it.
+    Raises :class:`InputError`, with line and column, if the file cannot be read or is no file of recipes.
     """
     try:
         if file.stat().st_size > MAX_BYTES:
-            raise InputError(Problem("this file is too large for one of recipes", Location(str(file))))
+            raise InputError(Problem("this file is too large to be one of recipes", Location(str(file))))
         text = file.read_text("utf-8")
     except FileNotFoundError:
         return Known()
@@ -52,15 +52,16 @@ def read_known(file: Path) -> Known:
 def write_recipe(file: Path, recipe: Recipe) -> None:
     """Put ``recipe`` into the file, in the place of an earlier one for the same case.
 
-    Raises :class:`InputError` where the file cannot be written or is none of recipes.
+    Raises :class:`InputError` if the file cannot be written, or exists and is no file of recipes.
     """
     write_known(file, Known((recipe,)), hint="name another file: @autotune.kernel(..., recipes=FILE)")
 
 
 def write_known(file: Path, new: Known, hint: str = "name another file") -> Known:
-    """Put recipes and spaces into the file; what it has of other names, devices and cases stays.
+    """Put recipes and spaces into the file; its recipes of other names, devices and cases stay.
 
-    Returns what the file holds then. Raises :class:`InputError` as :func:`write_recipe`.
+    ``hint`` ends the message if the file cannot be written. Returns the new contents of the file. Raises as
+    :func:`write_recipe`.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +87,7 @@ def place_in_file(recipe: Recipe) -> tuple[Any, ...]:
 
 
 def render(known: Known, folder: Path) -> str:
-    """The text of a file of recipes in ``folder``: an object a recipe, a line a field, a line a knob."""
+    """The text of a file of recipes in ``folder``: a line for each field and each knob of a recipe."""
     documents = [to_document(replace(r, folder=_relative(folder, r.folder))) for r in known.recipes]
     parts = [f' "{MARK}": {FORMAT}', f' "recipes": {_listed([_recipe(one) for one in documents])}']
     if known.spaces:
@@ -127,7 +128,7 @@ def _members(value: dict[str, Any], indent: int) -> str:
 
 def _inline(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
-    # Of a path whose bytes are no UTF-8; JSON has an escape for each, and gives it back.
+    # A path whose bytes are not UTF-8 has lone surrogates; JSON can escape each, and reads it back.
     return _UNPAIRED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -135,7 +136,7 @@ _UNPAIRED = re.compile("[\ud800-\udfff]")
 
 
 def _plain(value: Any) -> Any:
-    """A frozen map as one that :mod:`json` knows."""
+    """A frozen map as a ``dict``, which :mod:`json` can write."""
     return dict(value)
 
 
@@ -146,7 +147,7 @@ def _write(file: Path, known: Known) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Alone with the recipes of a folder; the folder itself is the lock, so that nothing is left behind."""
+    """Lock the recipes of a folder. The folder itself is the lock, so that no lock file is left behind."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -159,11 +160,11 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 READY = "autotune:"
-"""What the path of something begins with that comes with autotune: it lies elsewhere on every machine."""
+"""The prefix of paths to what comes with autotune, which is installed in another folder on every machine."""
 
 
 def _relative(folder: Path, path: str) -> str:
-    """The path relative to the folder of the recipe file, so that it holds in another checkout too."""
+    """The path relative to the folder of the recipe file, so that it is right in another checkout too."""
     if not os.path.isabs(path):  # noqa: PTH117
         return path
     for part in ("objectives", "searchspaces"):

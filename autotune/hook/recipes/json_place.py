@@ -1,4 +1,4 @@
-"""Where in a JSON text a value stands, so that an error can name its line and column. Pure."""
+"""The line and column of a value in a JSON text, for error messages. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def place_of(text: str, path: Sequence[str | int]) -> tuple[int, int]:
-    """Line and column of the value that ``path`` leads to, from 1; of the last part of it that is there.
+    """Line and column, from 1, of the value at ``path``, or of the innermost value on the way that exists.
 
-    ``text`` is valid JSON. Of keys that stand twice, the last counts, as it does for Python's reader.
+    ``text`` must be valid JSON. If an object has a key twice, the last one counts, as for :func:`json.loads`.
     """
     at = _skip(text, 0)
     for step in path:

@@ -14,26 +14,27 @@ from autotune.hook.recipes.recipe import Known
 from autotune.paths import expanded, may_be_there
 
 FILES = "AUTOTUNE_RECIPES"
-"""Files of recipes, in the place of ``recipes.json``; several are separated as in ``PATH``."""
+"""The variable that names files of recipes, separated as in ``PATH``, instead of ``recipes.json``."""
 STORE = "AUTOTUNE_STORE"
 NAME = "recipes.json"
 
 _SWITCHES = frozenset({"", "0", "1", "false", "true", "no", "yes", "off", "on"})
-"""What the variable may say to switch recipes on or off in a program: no file."""
+"""Values of the variable that name no file; programs use them as a switch of their own."""
 
 
 @dataclass(frozen=True)
 class Places:
-    """Which files, and which store (``None``: the default one)."""
+    """The files of recipes, and the address of the store (``None``: the default one)."""
 
     files: tuple[Path, ...]
     store: str | None = None
 
     @classmethod
     def of(cls, recipes: str | Path | None = None, store: str | Path | None = None) -> Places:
-        """``recipes``, else the files of :data:`FILES`, else ``recipes.json`` here and beside the program.
+        """``recipes``, or else the files that :data:`FILES` names, or else ``recipes.json`` in the current
+        folder and beside the program.
 
-        Raises :class:`InputError` for a file that was named and is not there.
+        Raises :class:`InputError` for a file that was named and does not exist.
         """
         written = os.environ.get(FILES, "").strip()
         if recipes is not None:
@@ -50,7 +51,7 @@ class Places:
         return cls(tuple(file.absolute() for file in named), None if store is None else str(store))
 
     def filed(self) -> Known:
-        """What the files know. Raises :class:`InputError` for one that is no file of recipes."""
+        """The contents of all files. Raises :class:`InputError` for one that is no file of recipes."""
         known = Known()
         for file in self.files:
             known = known.and_then(read_known(file))
@@ -58,7 +59,7 @@ class Places:
 
     @property
     def store_file(self) -> Path | None:
-        """The store's file; ``None`` for one that is none. Without SQLAlchemy, which is slow to import."""
+        """The store's file; ``None`` for a database server. Worked out without SQLAlchemy, a slow import."""
         written = self.store or os.environ.get(STORE, "").strip() or "sqlite:///results/autotune.db"
         scheme, is_url, rest = written.partition("://")
         if not is_url:
@@ -66,7 +67,7 @@ class Places:
         name = rest.removeprefix("/").partition("?")[0]
         if not scheme.startswith("sqlite") or name in ("", ":memory:"):
             return None
-        return Path(name).absolute()  # as read_address has it: in a URL ~ is a name like another
+        return Path(name).absolute()  # as in read_address: in a URL, ~ does not mean the home folder
 
     @property
     def has_store(self) -> bool:
@@ -88,7 +89,7 @@ Signature = tuple[object, ...]
 
 
 def signature(files: Iterable[Path]) -> Signature:
-    """What changes when one of the files is written, made or taken away, or another folder is gone to."""
+    """A value that changes when one of the files, or the current folder, changes."""
     return (os.getcwd(), *(_sign(file) for file in files))  # noqa: PTH109
 
 

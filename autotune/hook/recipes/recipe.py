@@ -11,7 +11,7 @@ from autotune.hook.recipes.case import Case
 
 @dataclass(frozen=True)
 class Metric:
-    """What was measured of a recipe: a value with its interval, in a unit."""
+    """The measured value of a recipe's metric, with its interval, in ``unit``."""
 
     name: str
     value: float
@@ -36,15 +36,15 @@ class Recipe:
     """The configuration that won for a case on a device, and how that is known."""
 
     name: str
-    """Of the study, or of the kernel."""
+    """The name of the study, or of the kernel."""
     device: str
-    """As people call it: the GPUs, else the processor."""
+    """As :mod:`autotune.hook.recipes.this_device` names it: the GPUs, or the processor, or both."""
     case: Case
     configuration: Mapping[str, Any]
     metric: Metric | None = None
-    """Of the goal that the study was won by."""
+    """The study's first goal, by which it was chosen."""
     speedup: Speedup | None = None
-    """Over the default."""
+    """Relative to the default."""
     defended: bool = False
     """Whether it was measured again, interleaved with the default, after the search."""
     is_default: bool = False
@@ -53,39 +53,39 @@ class Recipe:
     source: str = ""
     """Hash of the objective's own files, or of the kernel's source."""
     folder: str = ""
-    """Where those files lie; in a file of recipes relative to it."""
+    """The folder of those files; in a file of recipes, relative to that file."""
     files: tuple[str, ...] = ()
     """The objective's own files, relative to the folder."""
     versions: Mapping[str, str] = field(default_factory=dict)
-    """Of the driver, the compilers and the packages that it may depend on."""
+    """The versions of the driver, the compilers and the packages that it may depend on."""
     machine: str = ""
-    """Key of the machine, finer than the device: the same processor with more cores is another one."""
+    """The key of the machine, finer than ``device``: the same processor with more cores has another key."""
     study: str = ""
     """``name#id`` in the store that has its trials."""
     tuned: str = ""
     """The day, as ``2026-11-21``."""
     shares: Mapping[str, float] = field(default_factory=dict)
-    """What the machine did while it was measured, as :data:`autotune.session.reproduction.causes.SHARES` has
-    it; empty where that is not known."""
+    """The state of the machine during the measurement, by the names in
+    :data:`autotune.session.reproduction.causes.SHARES`; empty if unknown."""
 
     def replaces(self, other: Recipe) -> bool:
-        """Whether it is for the same thing, device and case; a flag that is true is none that is 1."""
+        """Whether ``other`` has the same name, device and case; ``True`` and ``1`` are different facts."""
         alike = (self.name, self.device, self.case) == (other.name, other.device, other.case)
         return alike and self.case.distance(other.case) == 0.0
 
     @property
     def defence(self) -> tuple[bool, float, str]:
-        """How well it is defended, the better the higher.
+        """How well the recipe is defended, as a sort key: higher is better.
 
-        One that was measured again beside the default comes before one that was not; then the one whose
-        speed-up is higher at the lower end of its interval; then the newer one.
+        A recipe that was measured again beside the default is above one that was not. Among these, the higher
+        lower end of the speed-up's interval counts, and then the later day.
         """
         low = self.speedup.low if self.speedup is not None else 0.0
         return self.defended, low, self.tuned
 
 
 def best_defended(recipes: Sequence[Recipe]) -> list[Recipe]:
-    """One recipe for each thing, device and case: the best defended, of equal ones the first."""
+    """One recipe for each name, device and case: the best defended, and of equal ones the first."""
     kept: list[Recipe] = []
     for recipe in recipes:
         place = next((place for place, other in enumerate(kept) if recipe.replaces(other)), None)
@@ -101,9 +101,9 @@ class KnownSpace:
     """The space that recipes of one name were searched in."""
 
     document: Mapping[str, Any]
-    """Of :meth:`autotune.Space.to_document`."""
+    """As :meth:`autotune.Space.to_document` gives it."""
     file: str = ""
-    """The space file; in a file of recipes relative to it."""
+    """The space file; in a file of recipes, relative to that file."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Known:
     spaces: Mapping[str, KnownSpace] = field(default_factory=dict)
 
     def and_then(self, other: Known) -> Known:
-        """These, and behind them what ``other`` has; a space that both have is the one of these."""
+        """These recipes, followed by those of ``other``; of a space that both have, this one's."""
         return Known((*self.recipes, *other.recipes), {**other.spaces, **self.spaces})
 
     def of(self, name: str) -> Known:

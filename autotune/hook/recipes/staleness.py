@@ -1,6 +1,6 @@
 """What has changed since a recipe was made: the objective's source, the driver, compilers, packages.
 
-Which packages those are is read from the objective's own files: what they import. Nothing is run.
+The packages are those that the objective's own files import, found by parsing them. Nothing is run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAMES = {
     "skopt": "scikit-optimize",
     "yaml": "pyyaml",
 }
-"""Packages that are imported under another name than they are installed by."""
+"""Packages whose import name is not the name they are installed by."""
 
 _COMPILERS = {".c": "gcc", ".cc": "g++", ".cpp": "g++", ".cu": "nvcc"}
 """Which compiler a source is for."""
@@ -36,9 +36,10 @@ _COMPILERS = {".c": "gcc", ".cc": "g++", ".cpp": "g++", ".cu": "nvcc"}
 def versions_of(
     environment: Mapping[str, Any], sources: Mapping[str, bytes], command: str, on_gpu: bool
 ) -> dict[str, str]:
-    """The versions that a recipe depends on, of an environment as it stands in a store.
+    """The versions, in an environment's document of a store, of what a recipe depends on.
 
-    ``sources`` are the objective's files, ``command`` how it is written: a compiler named there counts.
+    ``sources`` are the objective's files by name. ``command`` is the objective as the space file writes it; a
+    compiler that it names counts.
     """
     packages, compilers = part_of(environment, "packages"), part_of(environment, "compilers")
     found = {name: packages[name] for name in _imported(sources) if name in packages}
@@ -50,7 +51,7 @@ def versions_of(
 
 
 def _imported(sources: Mapping[str, bytes]) -> set[str]:
-    """The packages that the Python files among ``sources`` import, as they are installed; not autotune."""
+    """The packages that the Python files among ``sources`` import, except autotune, by installed name."""
     modules: set[str] = set()
     for name, content in sources.items():
         if name.endswith(".py"):
@@ -64,7 +65,7 @@ def _imported(sources: Mapping[str, bytes]) -> set[str]:
 
 
 def changes(recipe: Recipe, here: Here) -> list[str]:
-    """What has changed since, each in words; nothing where nothing has, or where it cannot be known."""
+    """What has changed since, a text for each change; empty if nothing has changed or it cannot be known."""
     said = ["the objective's source changed"] if source_changed(recipe) else []
     if recipe.device in here.names:
         now_installed = _installed(tuple(recipe.versions), here.driver)
@@ -76,7 +77,7 @@ def changes(recipe: Recipe, here: Here) -> list[str]:
 
 
 def source_changed(recipe: Recipe) -> bool:
-    """Whether the objective's files are others now; not where they do not lie where they did."""
+    """Whether the objective's files have changed; false if they are no longer in their folder."""
     if not (recipe.source and recipe.folder and recipe.files):
         return False
     from autotune.provenance.code.frozen import hash_of
@@ -99,7 +100,7 @@ def _installed(names: Iterable[str], driver: str) -> dict[str, str]:
 
 @cache
 def _compilers(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Asked once in a process: it starts each of them."""
+    """The compilers' versions. Cached, since each compiler has to be started."""
     from autotune.provenance.software import VersionQueries
 
     return tuple(VersionQueries.start(names).result().items())

@@ -28,7 +28,7 @@ from autotune.store.store import Store
 def stored_recipes(kernel: str, key: Sequence[str], url: str | None) -> tuple[Recipe, ...]:
     """One recipe for each study of the kernel that has a winner, the newest first; none without a store.
 
-    Raises :class:`autotune.errors.AutotuneError` where there is a store that cannot be read.
+    Raises :class:`autotune.errors.AutotuneError` if there is a store and it cannot be read.
     """
     found = []
     for recipe in known_in(url, kernel).recipes:
@@ -40,9 +40,9 @@ def stored_recipes(kernel: str, key: Sequence[str], url: str | None) -> tuple[Re
 
 
 def known_in(url: str | None, name: str | None = None) -> Known:
-    """What the store at ``url`` knows, of one name or all; nothing where there is none or an empty one.
+    """The recipes in the store at ``url``, of one name or all; none if there is no store or it is empty.
 
-    Raises :class:`autotune.errors.AutotuneError` where there is a store that cannot be read.
+    Raises :class:`autotune.errors.AutotuneError` if there is a store and it cannot be read.
     """
     try:
         with Store.open(url, readonly=True) as store:
@@ -52,7 +52,7 @@ def known_in(url: str | None, name: str | None = None) -> Known:
 
 
 def names_in(url: str | None) -> tuple[list[str], set[str]]:
-    """The names of the studies and imported recipes of a store, and those that recordings alone have."""
+    """The names of a store's studies and imported recipes; and apart, the names of recordings alone."""
     try:
         with Store.open(url, readonly=True) as store:
             studies, recipes = store.studies(), store.recipes()
@@ -64,9 +64,10 @@ def names_in(url: str | None) -> tuple[list[str], set[str]]:
 
 
 def read_known(store: Store, name: str | None = None, shares: bool = False) -> Known:
-    """The winners of studies, the newest first, then what was imported. Recordings are of no device.
+    """The winners of studies, the newest first, then the imported recipes.
 
-    ``shares``: with what the machine did meanwhile, which takes a look at the readings of each.
+    Studies of recordings are left out: they are of no device. ``shares=True`` fills in :attr:`Recipe.shares`,
+    for which the readings of each winner are read.
     """
     recipes: list[Recipe] = []
     spaces: dict[str, KnownSpace] = {}
@@ -83,7 +84,7 @@ def read_known(store: Store, name: str | None = None, shares: bool = False) -> K
 
 
 def readings_behind(store: Store, study: StudyRecord, recipe: Recipe) -> Sequence[Reading]:
-    """Those of the winner's last trial: of the finale, or of the search where there was none."""
+    """The readings of the winner's last trial: of the finale, or of the search if there was no finale."""
     digest = Configuration(recipe.configuration).hash
     own = [trial for trial in own_results(store, study.id) if trial.hash == digest]
     return store.readings(own[-1].id) if own else ()
@@ -95,7 +96,7 @@ def _space(study: StudyRecord) -> KnownSpace:
 
 
 def recipe_of(store: Store, study: StudyRecord) -> Recipe | None:
-    """What the study has won; ``None`` where nothing succeeded."""
+    """The recipe of the study's winner; ``None`` if no trial succeeded."""
     won = _won(store, study)
     if won is None:
         return None
@@ -128,13 +129,13 @@ def _won(store: Store, study: StudyRecord) -> _Won | None:
 
 
 def environment_behind(store: Store, study: StudyRecord) -> Mapping[str, Any]:
-    """The one in which the study's recipe was measured; empty where it has none."""
+    """The environment in which the study's winner was measured; empty if it has no winner."""
     won = _won(store, study)
     return {} if won is None else won[1]
 
 
 def _verdict(store: Store, study: StudyRecord) -> _Won | None:
-    """What the last re-measurement says of the winner, where the space still has it."""
+    """The winner by the study's last verdict, if the space still contains it."""
     verdicts = store.verdicts(study.id)
     if not verdicts or not stands(store, study, verdicts[-1]):
         return None
@@ -203,7 +204,7 @@ def imported(store: Store, name: str | None = None) -> Known:
 
 
 def import_known(store: Store, known: Known) -> int:
-    """Keep recipes in the store, in the place of those of the same name, device and case; how many."""
+    """Put recipes into the store, replacing those of the same name, device and case; returns how many."""
     spaces = {
         name: {"file": space.file, "space": space.document} if space.file else {"space": space.document}
         for name, space in known.spaces.items()

@@ -1,4 +1,4 @@
-"""This device, as recipes call it."""
+"""The names by which recipes call this device, and the devices of stored studies."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ BOTH = " with "
 
 @dataclass(frozen=True)
 class Here:
-    """What a recipe's device may be called for it to be of this one."""
+    """This device; a recipe is for it if its device is one of :attr:`names`."""
 
     processor: str
     gpus: str
-    """The different ones; empty where there is none."""
+    """The names of the GPUs, each once; empty if there is none."""
     machine: str
     """See :func:`autotune.provenance.environment.machine_key`."""
     driver: str = ""
@@ -24,7 +24,7 @@ class Here:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The processor, the GPUs, and both: of a study one may not know which of them did the work."""
+        """The processor, the GPUs, and both together, for studies that may have used either."""
         if not self.gpus:
             return (self.processor,)
         return (self.processor, self.gpus, self.processor + BOTH + self.gpus)
@@ -35,7 +35,7 @@ class Here:
 
 @cache
 def this_device() -> Here:
-    """Looked up once in a process: devices do not change under it."""
+    """This device. Cached, since devices do not change while a process runs."""
     from autotune.provenance.environment import machine_key
     from autotune.provenance.host.gpus import read_gpus
     from autotune.provenance.host.machine import read_machine
@@ -51,9 +51,10 @@ def this_device() -> Here:
 
 
 def device_of(environment: Mapping[str, Any], on_gpu: bool) -> str:
-    """The device of a study, by the environment that it ran in, as it stands in a store.
+    """The device of a study, from the document of the environment that it ran in.
 
-    ``on_gpu``: it claimed GPUs. One that did not may have used them all the same, so both are named then.
+    ``on_gpu`` says that the study claimed GPUs. One that did not may still have used them, so its device has
+    both names.
     """
     from autotune.provenance.document import part_of
 

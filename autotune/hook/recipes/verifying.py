@@ -1,4 +1,4 @@
-"""Recipes measured again: what each says, with what it is measured, and what has changed since."""
+"""Measuring recipes again: what each claims, what it is measured with, and what has changed since."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from autotune.store.store import Store
 
 @dataclass(frozen=True)
 class Verified:
-    """A recipe that was measured again, or why not."""
+    """A recipe that was measured again, or that could not be (``result`` says why)."""
 
     recipe: Recipe
     result: Verification
     changed: tuple[str, ...] = ()
-    """What is not as it was, as far as that is known."""
+    """What has changed since, as far as it is known: a text for each."""
     kept: str = ""
-    """Where the readings are, or why they are nowhere."""
+    """Where the readings are kept, or why they are not."""
 
 
 def verify_study(url: str | None, name: str | None) -> Verified | None:
     """Measure the winner of a study again; its readings become trials of the study.
 
-    ``None`` where the study has no winner. Raises :class:`autotune.errors.AutotuneError` for a store or study
-    that is not there.
+    ``None`` if the study has no winner. Raises :class:`autotune.errors.AutotuneError` if there is no such
+    store or study.
     """
     with Store.open(url, readonly=True) as store:
         study = store.study(name)
@@ -72,7 +72,7 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
     changed = _changed(recipe, this_device(), before, now.to_document())
     claim = replace(claim_of(recipe), replicates=repeats, state=state_of(then))
     if source_changed(recipe) or segment is None:
-        result, kept = verify(spec, claim), "not kept: the study is of another source of its objective"
+        result, kept = verify(spec, claim), "not kept: the objective's source has changed since"
     else:
         with closing(Keeper(url, study, segment, now)) as keeper:
             result = verify(spec, claim, keeper)
@@ -81,11 +81,11 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
 
 
 def verify_file(known: Known, here: Here) -> Iterator[Verified]:
-    """Measure each recipe that is of this device again. Their readings are nowhere but in the answer."""
+    """Measure each recipe of this device again. Their readings are not stored, only returned."""
     for recipe in known.recipes:
         reason = _unmeasurable(recipe, False)
         if not reason and recipe.device not in here.names:
-            reason = f"it is of {recipe.device}, and this is {here}"
+            reason = f"it is for {recipe.device}, and this is {here}"
         if reason:
             yield Verified(recipe, Verification(UNMEASURABLE, reason))
             continue
@@ -94,7 +94,7 @@ def verify_file(known: Known, here: Here) -> Iterator[Verified]:
         except InputError as error:
             yield Verified(recipe, Verification(UNMEASURABLE, str(error)))
             continue
-        kept = "not kept: they are of no study of a store"
+        kept = "not kept: a recipe in a file belongs to no study"
         yield Verified(recipe, verify(spec, claim_of(recipe)), _changed(recipe, here, {}, {}), kept)
 
 
@@ -102,12 +102,12 @@ def _unmeasurable(recipe: Recipe, replayed: bool) -> str:
     if replayed:
         return "its readings come from a recording"
     if recipe.case.types:
-        return f"it is of a kernel, which is measured with the arguments of a launch: {recipe.name}.tune(...)"
+        return f"it is for a kernel, measured with the arguments of a launch: {recipe.name}.tune(...)"
     return ""
 
 
 def claim_of(recipe: Recipe) -> Claim:
-    """What is held against what is measured now."""
+    """What the recipe claims, to be compared with the new measurement."""
     metric, speedup = recipe.metric, recipe.speedup
     value = None
     if metric is not None:
@@ -141,7 +141,8 @@ def _spec_in(known: Known, recipe: Recipe) -> StudySpec:
 # -- what has changed -----------------------------------------------------------------------------------
 
 _SAID_ELSEWHERE = ("packages.", "compilers.", "code.", "code")
-"""Packages and compilers that the objective uses are among its versions, its code is its source."""
+"""Differences of environments that are reported otherwise: packages and compilers by the recipe's versions,
+code by its source."""
 
 
 def _changed(

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def add_set(parser: argparse.ArgumentParser, told: Callable[[str, str], None]) -> None:
-    """Add ``--set NAME=VALUE``; ``told`` is given each name and text."""
+    """Add ``--set NAME=VALUE``; ``told`` is called with each name and text."""
 
     class _Set(argparse.Action):
         def __call__(

@@ -1,4 +1,4 @@
-"""Two defaults of one knob: without a search two values, under one a single value for both."""
+"""A script that asks for a knob twice with different defaults, of which a search can set only one value."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from autotune.hook.runs.link import warn
 
 
 def say_that_they_differ(name: str, first: object, other: object, said: set[str]) -> None:
-    """Warn where ``name`` was asked for with other defaults; once, by what was ``said``.
+    """Warn if the defaults ``first`` and ``other`` of the knob differ; once for each name, kept in ``said``.
 
-    What a script does by itself is then no configuration of its space: the answer of a search, a speed-up
-    over the default, would be one over something that never ran.
+    A script with two defaults for one knob runs, without a search, what is no configuration of its space.
+    So a speed-up over "the default" would be relative to something that never runs.
     """
     if name in said or _alike(first, other):
         return
@@ -21,7 +21,7 @@ def say_that_they_differ(name: str, first: object, other: object, said: set[str]
 
 
 def _alike(one: object, other: object) -> bool:
-    """Whether they are the same; also where nobody can tell, as of arrays."""
+    """Whether two defaults are equal; also true if that cannot be decided, as for arrays."""
     try:
         return one is other or bool(one == other)
     except (TypeError, ValueError):

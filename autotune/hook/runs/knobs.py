@@ -1,4 +1,4 @@
-"""The knobs of a run: what each is, and where that is from."""
+"""The knobs of a run: the value of each, and where it is from."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ T = TypeVar("T")
 class Knobs:
     """Chooses the value of each knob that a script asks for, and keeps what was chosen.
 
-    In this order: what ``--set`` says, the value under search, the recipe's where recipes were asked for,
-    and the default.
+    The value is the first of: what ``--set`` says, what the search tries, the recipe's if recipes were asked
+    for, and the default.
     """
 
     def __init__(self, run: str, workload: Mapping[str, object] | None, *, recipes: bool) -> None:
         self.searched: Mapping[str, Any] | None = None
-        """What a search has chosen; ``None``: none chooses the knobs of this run."""
+        """The values that the search tries; ``None`` without a search."""
         self.asked: dict[str, tuple[object, object, str]] = {}
         """By knob: value, default, and where the value is from."""
         self._run = run
         self._workload = workload
         self._recipes = recipes
         self._recipe: tuple[Mapping[str, Any], str] | None = None
-        """Its configuration, and how it was chosen; ``None`` until it was looked up."""
+        """The recipe's configuration, and how it was chosen; ``None`` until it is looked up."""
         self._set: dict[str, str] = {}
+        """What ``--set`` says: texts by knob."""
         self._parser: ArgumentParser | None = None
-        """Of the command line that may have set them."""
+        """The parser that ``--set`` was added to."""
         self._of_two_defaults: set[str] = set()
-        """Knobs that were asked for with several, which was said."""
+        """Knobs that were asked for with different defaults, of which a warning was given."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         from autotune.hook.runs.arguments import add_set
@@ -70,7 +71,7 @@ class Knobs:
         return default, "default"
 
     def _read(self, name: str, default: T) -> Any:
-        """What ``--set`` says, in the type of ``default``; what has none is an error of the command line."""
+        """What ``--set`` says, in the type of ``default``; if it cannot be, an error of the command line."""
         text = self._set[name]
         try:
             return read(text, default, name)
@@ -80,7 +81,7 @@ class Knobs:
             self._parser.error(f"--set {name}={text:.300}: {error}")
 
     def _known(self) -> Mapping[str, Any]:
-        """The recipe's configuration, looked up once; nothing where there is none, which is said."""
+        """The recipe's configuration, looked up once; empty, with a warning, if there is no recipe."""
         if self._recipe is None:
             from autotune.errors import AutotuneError, InputError
             from autotune.hook.recipe import recipe
@@ -102,7 +103,7 @@ class Knobs:
 
     @property
     def source(self) -> str:
-        """Where those asked for so far are from: ``search``, ``recipe``, ``--set``, ``default``."""
+        """Where the knobs asked for so far are from: ``search``, ``recipe``, ``--set``, ``default``."""
         found = dict.fromkeys(source for _, _, source in self.asked.values())
         return ", ".join(found) or "default"
 

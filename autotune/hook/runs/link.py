@@ -1,9 +1,12 @@
-"""The program's end of a run under a search. Once the link stands nothing here waits, unless it is told how
-long, or raises, but for a message too large to go.
+"""The program's end of a run under a search.
 
-A link is of one process and dies alone: whatever becomes of the search, the training goes on. A process
-that was forked from the one that opened it neither sends nor closes anything. A program may also close
-all descriptors and open others in their place, so each is known by its inode.
+Once a link is open, no function waits longer than its caller says, and none raises, except for a message
+that is too large.
+
+A link belongs to one process. If the search goes away, the link is closed and the training goes on. A
+process that was forked from the one that opened the link neither sends nor closes anything. A program may
+close all its descriptors and open others with the same numbers, so each descriptor is compared by its inode
+before it is used.
 """
 
 from __future__ import annotations
@@ -37,21 +40,22 @@ class LinkError(Exception):
 
 
 class TooLargeError(Exception):
-    """The message is larger than a packet may be: it can never go, and the next one may."""
+    """The message is larger than a packet may be: it can never be sent, but a smaller one can."""
 
 
 Role = Literal["reporter", "nested", "other", "silent"]
-"""``reporter``: this process reports; ``nested``: another run of this very process does already; ``other``:
-another process of the trial does; ``silent``: it is a rank above 0."""
+"""``reporter``: this run reports; ``nested``: another run of this process reports already; ``other``: another
+process of the trial reports; ``silent``: this process is a rank above 0."""
 
 
 class Link:
     """A document of knobs, a board to read from, and a socket to write to."""
 
     def __init__(self, document: str, reports: bool = True) -> None:
-        """Open what the search has laid out. :class:`LinkError` where there is no document to read.
+        """Open the link that the search has prepared; ``document`` is the path of its document of knobs.
 
-        ``reports``: whether this process is one that may report.
+        ``reports`` is whether this process may report. Raises :class:`LinkError` if the document cannot be
+        read.
         """
         self._folder = os.path.dirname(document)  # noqa: PTH120 - pathlib takes longer to load than all this
         self._pid = os.getpid()
@@ -60,12 +64,12 @@ class Link:
         self._claim: _Held | None = None
         self._memory: mmap.mmap | None = None
         self.dropped = 0
-        """Messages that found no room, or were too large."""
+        """How many messages were dropped: the socket was full, or they were too large."""
         self.words: memoryview | None = None
-        """The board as 64-bit words; ``None`` where there is none."""
+        """The board as 64-bit words; ``None`` if it cannot be opened."""
         self.role: Role = "silent"
         self.again = False
-        """Whether an earlier run of this very process has reported, and was closed."""
+        """Whether an earlier run of this process has reported and was closed."""
         self.facts = _read(document)
         try:
             self._open_board()
@@ -85,17 +89,17 @@ class Link:
 
     @property
     def open(self) -> bool:
-        """Whether messages go anywhere."""
+        """Whether messages can be sent."""
         return self._socket is not None
 
     @property
     def has_reporter(self) -> bool:
-        """Whether any process of the trial has come to report, or that cannot be known."""
+        """Whether a process of the trial has opened a run that reports; also true if that cannot be known."""
         return self.words is None or self.words[OWNER] != 0
 
     @property
     def own(self) -> bool:
-        """Whether this process opened it, and is no child of the one that did."""
+        """Whether this process opened the link, and was not forked from the one that did."""
         return os.getpid() == self._pid
 
     def _open_board(self) -> None:
@@ -107,7 +111,7 @@ class Link:
         self.words = memoryview(self._memory).cast("q")
 
     def _take_role(self, document: str) -> Role:
-        """The first run to come reports. The kernel lets go of its claim, should it die."""
+        """Become the reporter if no other run is. The claim is a file lock, which ends with the process."""
         assert self.words is not None
         claim = _Held(os.open(document, os.O_RDONLY | os.O_CLOEXEC))
         try:
@@ -121,7 +125,7 @@ class Link:
         return "reporter"
 
     def _leave_word(self) -> None:
-        """The search may otherwise think that its knobs reached nobody."""
+        """Leave a file that says that the knobs were read, since no message can say so."""
         with suppress(OSError):
             os.close(os.open(f"{self._folder}/{READ}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
@@ -135,15 +139,15 @@ class Link:
     # -- talking -------------------------------------------------------------------------------
 
     def send(self, message: dict[str, Any], seconds: float = 0.0) -> bool:
-        """Send a message if there is room for it within ``seconds``; whether it went.
+        """Send a message if there is room for it within ``seconds``; returns whether it was sent.
 
-        Raises :class:`TooLargeError`, where it is to go at all.
+        Raises :class:`TooLargeError` for a message larger than a packet, if the link is open.
         """
         held = self._socket
         if held is None or not self.own:
             return False
         data = json.dumps(message).encode()
-        if len(data) > LARGEST_BYTES:  # it would arrive in part, as nothing that can be read
+        if len(data) > LARGEST_BYTES:  # the receiver would get a truncated message
             raise TooLargeError
         deadline = time.monotonic() + seconds
         while True:
@@ -166,7 +170,7 @@ class Link:
                 return True
 
     def await_answer(self, seconds: float) -> bool:
-        """Wait until the search has decided upon the last message; whether it has."""
+        """Wait up to ``seconds`` for the search's decision on the last message; returns whether it came."""
         held = self._socket
         if held is None or not self.own:
             return False
@@ -179,11 +183,11 @@ class Link:
             return False
 
     def knock(self) -> None:
-        """Let the search look at once: a message wakes nobody up, a connection does."""
+        """Make the search look for messages at once: a message does not wake it up, a connection does."""
         if self._socket is None or not self.own:
             return
         with (
-            suppress(OSError),  # it looks by itself, too, if later
+            suppress(OSError),  # without it, the search looks a little later
             socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as knock,
             socket_address(self._folder) as address,
         ):
@@ -191,7 +195,7 @@ class Link:
             knock.connect(address)
 
     def close(self) -> None:
-        """Let go of everything, in the process that opened it; a child does nothing."""
+        """Close everything, if this process opened it; in a forked child this does nothing."""
         if not self.own:
             return
         self._dead = True
@@ -242,7 +246,7 @@ class _Held:
         return self._connection.recv(len(ANSWER), socket.MSG_DONTWAIT)
 
     def release(self) -> bool:
-        """Unlock and close it. A forked child that lives on would keep it locked. Whether it was intact."""
+        """Unlock and close it, since a forked child would keep the lock. Returns whether it was intact."""
         intact = self.intact
         if intact:
             with suppress(OSError):
@@ -259,7 +263,8 @@ class _Held:
 
 
 _KEPT: list[mmap.mmap] = []
-"""Memory whose own descriptor the program may have closed and used anew: closing it would close that."""
+"""Mappings that are never closed. Python's mmap has a descriptor of its own; if the program has closed it and
+opened another file under its number, closing the mapping would close that file."""
 
 
 def _forget(memory: mmap.mmap, untouched: bool) -> None:
@@ -270,7 +275,7 @@ def _forget(memory: mmap.mmap, untouched: bool) -> None:
 
 
 def warn(text: str) -> None:
-    """One line for people. A program without a stderr goes on."""
+    """Write one line to stderr, if the program has one."""
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(f"autotune: {text}\n")
         sys.stderr.flush()

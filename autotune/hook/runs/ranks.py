@@ -1,9 +1,9 @@
-"""One stop for all ranks of a training: the same step everywhere, and nobody waits for anybody.
+"""Stopping all ranks of a training after the same step, without any rank waiting for another.
 
-The order to stop comes at any moment, and the ranks see it at different steps. Until it comes a check is
-one look into shared memory. From then on each check goes through a lock, under which a rank writes how far
-it is. When all ranks have been there since the order, whoever completes the set writes the first step that
-lies ahead of all: nobody can have passed it, since nobody passes a check without the lock any more::
+The order to stop may come at any moment, so the ranks see it at different steps. Until it comes, a check is
+one read of shared memory. From then on, each check takes a lock and writes how far its rank is. When all
+ranks have done so, the last of them writes the first step that is ahead of all ranks. No rank can have
+passed that step, since every check now takes the lock::
 
     going ──order seen──▶ present ──all are──▶ agreed on step s ──step s is done──▶ stops
                             │  ▲
@@ -24,19 +24,19 @@ from dataclasses import dataclass
 from autotune.measure.commands.run_protocol import AGREED, BOARD_BYTES, ORDER
 
 STEPS, READS = 1, 2
-"""By what ranks count: the steps that they report, or how often they have asked whether to stop."""
+"""What ranks count by: the steps that they report, or how often they have read ``should_stop``."""
 
 _KIND, _RUN, _AT = AGREED, AGREED + 1, AGREED + 2
-"""Words of the board: by what it was agreed (0: not yet), in which run of the process, and on what."""
+"""Words of the board: what is agreed to count by (0: not agreed), in which run, and the count to stop at."""
 
 _PLACES = 16
 _PLACE = 4
-"""From this word on each rank has four: its run (from 1), last step + 1, stride, and reads. The stride is how
-far its last two reports lay apart; 0 where there is only one."""
+"""From word ``_PLACES`` on, each rank has ``_PLACE`` words: its run (from 1), last step + 1, stride, and
+reads. The stride is the distance between its last two reports; 0 if there is only one."""
 
 _LOCK_SECONDS = 2.0
 _FURTHEST = 1000
-"""So many strides ahead ranks of different strides are looked for a common step."""
+"""How many strides ahead a step is looked for that ranks of different strides have in common."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,10 @@ _VARIABLES = (
 
 
 def find_rank(known: tuple[int, int] | None = None) -> Rank:
-    """What ``torch.distributed`` says where it is set up already, else the launcher; else the only one.
+    """This process's rank, by ``torch.distributed`` if that is set up, or else by the launcher's variables.
 
-    ``known``: number and count, where somebody has said so.
+    ``known`` is the rank and the number of ranks as the script gave them, which comes first. Without any of
+    these, the process is the only one.
     """
     if known is not None:
         return Rank(*known)
@@ -76,7 +77,7 @@ def find_rank(known: tuple[int, int] | None = None) -> Rank:
 
 
 class Stop:
-    """Whether this rank is to stop, in one run of its process."""
+    """Says whether this rank must stop, during one run of its process."""
 
     def __init__(self, words: memoryview | None, board: str, rank: Rank) -> None:
         self._words = words
@@ -94,19 +95,19 @@ class Stop:
             self._locked(self._begin)
 
     def after(self, step: int) -> bool:
-        """Whether all are to stop now that ``step`` is done."""
+        """Whether all ranks must stop now that ``step`` is done."""
         if step > self._step >= 0:
             self._stride = step - self._step
         self._step = max(step, self._step)
         return self._check(STEPS)
 
     def asked(self) -> bool:
-        """Whether all are to stop, as somebody has just asked."""
+        """Whether all ranks must stop; counts as a read of ``should_stop``."""
         self._reads += 1
         return self._check(READS)
 
     def forget(self) -> None:
-        """Look at the board no more."""
+        """Read the board no more."""
         self._words = None
 
     def _check(self, kind: int) -> bool:
@@ -124,7 +125,7 @@ class Stop:
     # -- under the lock ------------------------------------------------------------------------
 
     def _locked(self, act: Callable[[memoryview], None]) -> None:
-        """Act on the board while no other rank does. A rank that cannot is alone from then on."""
+        """Call ``act`` while no other rank does. A rank that cannot get the lock gives up the board."""
         words = self._words
         if words is None or os.getpid() != self._pid:
             return
@@ -142,7 +143,7 @@ class Stop:
             os.close(lock)
 
     def _begin(self, words: memoryview) -> None:
-        """Another run of this rank."""
+        """Write that another run of this rank has begun."""
         place = _PLACES + _PLACE * self._rank.number
         self._run = words[place] + 1
         self._write(words)
@@ -180,9 +181,9 @@ class Stop:
 
 
 def meeting(steps: Sequence[int], strides: Sequence[int]) -> int | None:
-    """The first step ahead of all ranks that each will come to, advancing by its own stride.
+    """The first step ahead of all ranks that each of them will report, advancing by its own stride.
 
-    ``None`` where there is none, or none near enough.
+    ``None`` if there is none within :data:`_FURTHEST` strides.
 
     >>> meeting([7, 8], [1, 1])
     9
@@ -199,7 +200,7 @@ def meeting(steps: Sequence[int], strides: Sequence[int]) -> int | None:
 
 
 def _lock(descriptor: int) -> bool:
-    """Take the lock, which others hold for microseconds; not at all where one is stopped while holding it."""
+    """Take the lock, which others hold for microseconds; false if a rank that was halted keeps it."""
     deadline = time.monotonic() + _LOCK_SECONDS
     while True:
         try:

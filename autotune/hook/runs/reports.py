@@ -1,12 +1,13 @@
-"""What a run says to its search: few messages, whatever the script reports.
+"""What a run sends to its search: few messages, however often the script reports.
 
-A training of 1 ms a step reports a thousand times a second. To hear that would take the session, and the
-core that trains, longer than it is worth. So reports within a fifth of a second become one, but those go
-at once that the search decides by: at a rung, at the last step, and when the loss is no number any more.
+A training of 1 ms a step reports a thousand times a second. Receiving all of that would cost the session,
+and the core that trains, more than it is worth. So the reports of a fifth of a second become one message.
+Those that the search decides by are sent at once: at a rung, at the last step, and when the loss is
+infinite or NaN.
 
-At a rung the search is woken up, since all that is trained before it decides may be in vain. Nothing waits
-for it, but where it may pause the training there: whoever trained on meanwhile would save a checkpoint of a
-later step, perhaps of the last one, and go on from there with nothing to do.
+At a rung the search is woken up, since training on may be in vain. The run only waits for its decision if
+the search may pause it there: by training on, it would save a checkpoint of a later step, perhaps of the
+last one, with nothing left to do.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN = 0.2
 
 _ROOM_SECONDS = 1.0
-"""How long the first and the last message may wait for room. No other waits."""
+"""How long the first and the last message may wait for room in the socket. No other message waits."""
 
 _DECISION_SECONDS = 10.0
-"""How long a report at a rung may wait to hear whether the training is paused there. A search that lets it
-wait longer is not waited for again."""
+"""How long a report at a rung waits to hear whether the training is paused there. After a wait in vain, the
+run does not wait again."""
 
 _MOST_TEXT = 2000
-"""Characters of a name or message."""
+"""The most characters of a name or of an error's text in a message."""
 
 _INFINITE = float("inf")
 
@@ -43,13 +44,13 @@ class Reports:
     def __init__(self, link: Link, name: str) -> None:
         self._link = link
         self._pending: dict[str, Any] = {}
-        """What was reported since the last message. Tensors are not looked at before they are sent."""
+        """What was reported since the last message. Tensors become numbers only when they are sent."""
         self._values: dict[str, float] = {}
         self._result: dict[str, Any] = {}
         self._metric: str | None = link.facts.get("metric")
         self._most: float = link.facts.get("steps") or _INFINITE
         self._counted: int | None = None
-        """The last step up to ``_most`` that was reported with the metric."""
+        """The last step, not beyond ``_most``, that was reported with the metric."""
         self._said_past = False
         rungs = (*link.facts.get("decide_at", ()), *link.facts.get("kept_at", ()))
         steps = {*rungs, link.facts.get("steps") or 0} - {0}
@@ -61,7 +62,7 @@ class Reports:
         link.send({"kind": "hello", "name": str(name)[:_MOST_TEXT], "pid": os.getpid()}, _ROOM_SECONDS)
 
     def take(self, step: int, values: Mapping[str, Any]) -> None:
-        """Keep a report, and send it where it is time or somebody waits for it."""
+        """Take a report, and send it if it is time to, or if the search decides by it."""
         if not self._link.open:
             return
         if step > self._most and self._counted is not None:
@@ -69,7 +70,7 @@ class Reports:
             return
         self._pending.update(values)
         if self._metric is not None and self._metric not in values:
-            return  # it goes with the next one that brings the metric
+            return  # sent with the next report that has the metric
         self._counted = step
         now = time.monotonic()
         if now - self._sent_at >= SECONDS_BETWEEN or self._is_awaited(step, values):
@@ -77,9 +78,9 @@ class Reports:
             self._send(step)
 
     def _pass(self, step: int, values: Mapping[str, Any], counted: int) -> None:
-        """Say once that the script goes on after its last step, which ends the trial.
+        """Tell the search, once, that the script reports a step beyond its last one, which ends the trial.
 
-        It is judged by what was reported up to there, however fast the script is.
+        First what was reported up to the last step is sent: the trial is judged by that.
         """
         if self._pending:
             self._send(counted)
@@ -104,7 +105,7 @@ class Reports:
                 return
         except TooLargeError:
             self._leave_out(f"a report of {len(numbers)} metrics")
-            self._pending.clear()  # or else the next one would be as large
+            self._pending.clear()  # otherwise the next report would be as large
             return
         self._values.update(numbers)
         self._pending.clear()
@@ -117,7 +118,7 @@ class Reports:
             self._may_pause = self._link.await_answer(_DECISION_SECONDS)
 
     def result(self, metrics: Mapping[str, Any]) -> None:
-        """What counts as the metrics of the run, whatever was reported."""
+        """Set metrics of the whole run; they replace what was reported."""
         self._result.update(metrics)
 
     def end(self, asked: Collection[str], error: BaseException | None) -> None:
@@ -127,7 +128,7 @@ class Reports:
         """
         unsent = _numbers(self._pending | self._result, skip=error is not None)
         failed = _described(error)
-        for values in (self._values | unsent, unsent):  # the others were sent before
+        for values in (self._values | unsent, unsent):  # if all are too many, only those not sent before
             if self._send_end(asked, values, failed):
                 return
         self._leave_out(f"a result of {len(unsent)} metrics")
@@ -136,7 +137,7 @@ class Reports:
     def _send_end(
         self, asked: Collection[str], values: Mapping[str, float], failed: Mapping[str, object]
     ) -> bool:
-        """Whether it was not too large."""
+        """Send the last message; returns false if it is too large."""
         message = {"kind": "end", "values": values, "asked": list(asked), "failed": failed}
         try:
             self._link.send({**message, "dropped": self._link.dropped}, _ROOM_SECONDS)
@@ -145,15 +146,15 @@ class Reports:
         return True
 
     def _leave_out(self, what: str) -> None:
-        """Count and say, once for all of the run, what is too large to be sent."""
+        """Count a message that is too large to be sent, and warn of the first one in a run."""
         self._link.dropped += 1
         if not self._said_too_large:
             self._said_too_large = True
-            warn(f"{what} is too large and was not sent to the search; nor will be others like it")
+            warn(f"{what} is too large and was not sent to the search, and neither will others be")
 
 
 def _numbers(values: Mapping[str, Any], skip: bool = False) -> dict[str, float]:
-    """``skip``: leave out what is no number, instead of raising ``TypeError``."""
+    """The metrics as numbers. ``skip`` leaves out what is no number; otherwise that raises ``TypeError``."""
     found = {}
     for name, value in values.items():
         try:
@@ -165,7 +166,7 @@ def _numbers(values: Mapping[str, Any], skip: bool = False) -> dict[str, float]:
 
 
 def _described(error: BaseException | None) -> dict[str, object]:
-    """An exception in words that need none of its classes."""
+    """An exception as plain data, so that it can be read without importing its class."""
     if error is None:
         return {}
     try:

@@ -7,15 +7,16 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _FLAGS = ("bool", "bool_")
-"""What flags are called in Python and in either numpy."""
+"""The names of the types of flags, in Python and in numpy 1 and 2."""
 
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
 def like(value: Any, default: T) -> T:
-    """``value`` in the type of ``default``, where both are plain: 64.0 for a default of 32 is 64.
+    """``value`` in the type of ``default``, if both are plain: with a default of 32, 64.0 becomes 64.
 
-    What has no such form stays as it is. So does every text: a choice ``'16'`` is what the space says it is.
+    A value that cannot be converted without loss stays as it is. So does every text: a choice ``'16'`` is a
+    text.
     """
     found: Any = value
     if isinstance(default, bool):
@@ -31,7 +32,7 @@ def like(value: Any, default: T) -> T:
 
 
 def thawed(value: Any) -> Any:
-    """A value of a recipe, which cannot be changed, as a search hands it over: of lists and dictionaries."""
+    """A value of a recipe, which is read-only, as a search gives it: made of lists and dictionaries."""
     if isinstance(value, dict):
         return {name: thawed(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -40,9 +41,11 @@ def thawed(value: Any) -> Any:
 
 
 def read(text: str, default: Any, name: str) -> Any:
-    """A text of the command line in the type of ``default``; ``ValueError`` names the knob where it has none.
+    """A text of the command line in the type of ``default``.
 
-    Lists and mappings are written as JSON. Where there is no default, a text that is no JSON stays as it is.
+    Lists and mappings are written as JSON. With a default of ``None``, the text is read as JSON if it is
+    valid, and otherwise stays a text. Raises ``ValueError``, which names the knob, if the text has no such
+    form.
     """
     try:
         if isinstance(default, bool):
@@ -93,15 +96,15 @@ def _whole(number: float) -> int:
 
 
 def as_number(name: str, value: Any) -> float:
-    """The metric as a number, for which a tensor's device is waited for. A flag stays one.
+    """The metric as a number; waits for the device of a tensor. A flag stays a ``bool``.
 
-    ``TypeError`` for no number, and for a name that is no text.
+    Raises ``TypeError`` for a value that is no number, and for a name that is no text.
     """
     if not isinstance(name, str):
         raise TypeError(f"a metric is named by a text, not by {name!r:.80}")
     if isinstance(value, (str, bytes)):  # float would take '0.3'
         raise TypeError(f"the metric {name!r} must be a number, not the text {value!r:.80}")
-    if type(value).__name__ in _FLAGS:  # the search refuses it for what it judges, and takes it for a bound
+    if type(value).__name__ in _FLAGS:  # a goal must not be a flag, which the search checks; a bound may be
         return bool(value)
     try:
         # A loss that is still part of a graph: PyTorch warns of turning one into a number.

@@ -1,1 +1,1 @@
-"""Two trials, studies or recipes beside each other."""
+"""The differences between two trials, studies or recipes."""

@@ -1,10 +1,10 @@
-"""Two trials, two studies or two recipes side by side: what differs, and whether their outcomes do.
+"""The differences between two trials, studies or recipes, and whether their outcomes differ.
 
-Outcomes are compared by what was really measured. Where two configurations were read in the same rounds of a
-finale, the ratio of those rounds decides (:func:`autotune.measure.rules.significance.speedup`). Otherwise two
-results of separate runs stand against each other, each as wide as runs of the same thing differ
-(:mod:`autotune.session.reproduction.replicates`). Where a comparison would mean nothing it is not made, and
-it is said why.
+If two configurations were read in the same rounds of a finale, the ratio in those rounds decides
+(:func:`autotune.measure.rules.significance.speedup`). Otherwise two results of separate runs are compared,
+with intervals at least as wide as runs of the same thing differ
+(:mod:`autotune.session.reproduction.replicates`). If a comparison would mean nothing, the reason is given
+instead.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from autotune.session.reproduction.replicates import Interval, Spread, apart, wi
 from autotune.store.records import StudyRecord
 
 Pair = tuple[object, object]
-"""Of one and of the other; ``None`` on the side that has no such thing."""
+"""The values on the two sides; ``None`` on a side that has none."""
 
 Answer = Literal["better", "worse", "no difference shown", "not comparable"]
-"""How the other stands to the one."""
+"""How the other side compares with the one."""
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """How two outcomes stand to each other in one metric."""
+    """How two outcomes compare in one metric."""
 
     metric: str
     unit: str
@@ -34,9 +34,9 @@ class Contrast:
     other: Interval | None
     answer: Answer
     how: str
-    """By what they were compared; or why they were not."""
+    """How they were compared, or why they were not."""
     ratio: Interval | None = None
-    """How many times better the other is: above 1 is better, whichever way the goal points."""
+    """How many times better the other is; above 1 is better for both goals."""
 
     def to_document(self) -> dict[str, Any]:
         sides = {"one": self.one, "other": self.other, "ratio": self.ratio}
@@ -57,7 +57,7 @@ _ENDS = ("value", "low", "high")
 
 @dataclass(frozen=True)
 class Differences:
-    """What differs between two things of a kind."""
+    """The differences between two things of one kind."""
 
     kind: Literal["trials", "studies", "recipes"]
     one: str
@@ -70,7 +70,7 @@ class Differences:
 
     @property
     def alike(self) -> bool:
-        """Whether nothing differs but perhaps what was measured."""
+        """Whether nothing differs, except perhaps the measurements."""
         return not any(self.parts.values())
 
     def to_document(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Differences:
 
 
 def pairs_of(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Pair]:
-    """The names whose values are not the same, each with both."""
+    """The names whose values differ, with both values."""
     names = dict.fromkeys([*one, *other])
     return {name: (one.get(name), other.get(name)) for name in names if one.get(name) != other.get(name)}
 
@@ -102,11 +102,12 @@ def by_runs(
     spread: Spread | None = None,
     study: StudyRecord | None = None,
 ) -> Contrast:
-    """Two results of separate runs, each as wide as runs of the same thing differ.
+    """Compare two results of separate runs, with intervals as wide as runs of the same thing differ.
 
-    ``spread``: how much those differ; ``study``: how precisely and surely it is known. ``None``: unknown.
+    ``spread`` is how much such runs differ, ``None`` if unknown. ``study`` gives the confidence and the
+    precision.
     """
-    how = "of separate runs, by their intervals alone: nothing is known of how much runs differ"
+    how = "of separate runs, by their intervals alone: it is not known how much runs differ"
     wide = (one, other)
     if spread is not None:
         reach = spread.reach(study.confidence if study is not None else 0.95)
@@ -125,7 +126,7 @@ def _part(spread: Spread) -> str:
 
 
 def _ratio(one: Interval, other: Interval, goal: str) -> Interval | None:
-    """``None`` where a value is not above 0."""
+    """How many times better ``other`` is, with an interval; ``None`` unless all is finite and above 0."""
     if min(*one, *other) <= 0 or not all(map(math.isfinite, (*one, *other))):
         return None
     worse, best = (one, other) if goal == "minimize" else (other, one)
@@ -138,5 +139,5 @@ def _ratio(one: Interval, other: Interval, goal: str) -> Interval | None:
 def incomparable(
     metric: str, unit: str, why: str, one: Interval | None = None, other: Interval | None = None
 ) -> Contrast:
-    """Two outcomes that say nothing about each other."""
+    """A contrast that is not made, and why."""
     return Contrast(metric, unit, one, other, "not comparable", why)

@@ -1,4 +1,4 @@
-"""Recipes of two places side by side."""
+"""The differences between the recipes of two places."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from autotune.space.spec import ratio_title
 
 
 def diff_recipes(one: Sequence[Recipe], other: Sequence[Recipe], names: tuple[str, str]) -> list[Differences]:
-    """One entry for each recipe that differs; where each side has just one, those two, whatever they are of.
+    """An entry for each recipe that differs, or that only one side has.
 
-    Recipes belong together that are of the same name, device and workload; what only one side has is said in
-    an entry of its own.
+    Recipes of the same name, device and workload are compared. If each side has exactly one, these two are
+    compared, whatever they are for. ``names`` say what to call the sides.
     """
     if len(one) == len(other) == 1:
         return [_pair(one[0], other[0])]
@@ -27,14 +27,14 @@ def _matched(one: Sequence[Recipe], other: Sequence[Recipe], names: tuple[str, s
     for recipe in one:
         twin = next((its for its in other if recipe.replaces(its)), None)
         if twin is None:
-            yield Differences("recipes", _label(recipe), "", remarks=[f"it is in {names[0]} alone"])
+            yield Differences("recipes", _label(recipe), "", remarks=[f"only {names[0]} has it"])
             continue
         found = _pair(recipe, twin)
         if not found.alike or any(c.answer in ("better", "worse") for c in found.contrasts):
             yield found
     for recipe in other:
         if not any(recipe.replaces(its) for its in one):
-            yield Differences("recipes", "", _label(recipe), remarks=[f"it is in {names[1]} alone"])
+            yield Differences("recipes", "", _label(recipe), remarks=[f"only {names[1]} has it"])
 
 
 def _label(recipe: Recipe) -> str:

@@ -1,4 +1,4 @@
-"""Two studies of a store side by side."""
+"""The differences between two studies of a store."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from autotune.store.records import StudyRecord, TrialRecord
 from autotune.store.store import Store
 
 FEWEST = 6
-"""Configurations that both have measured; fewer say nothing with 95 % confidence."""
+"""How many configurations both must have measured: fewer cannot decide with 95 % confidence."""
 
 
 def diff_studies(store: Store, one: StudyRecord, other: StudyRecord) -> Differences:
-    """What differs between two studies, whether their winners do, and whether all they share does."""
+    """What differs between two studies, and how their winners and the configurations in common compare."""
     results = (load_result(store, one), load_result(store, other))
     best = (result.best or Configuration({}) for result in results)
     remarks = []
@@ -68,12 +68,12 @@ def _facts(study: StudyRecord) -> dict[str, Any]:
 
 
 def _said_of(metric: Mapping[str, Any]) -> dict[str, Any]:
-    """Goal, unit and bounds, where it has them."""
+    """The goal, unit and bounds of a metric, as far as it has them."""
     return {part: value for part, value in metric.items() if part != "name" and value not in (None, "")}
 
 
 def _space(study: StudyRecord) -> dict[str, Any]:
-    """Knobs by name, and constraints."""
+    """The knobs by name, and each constraint as a name of its own."""
     space = study.document.get("space") or {}
     rules = {f"constraint {rule}": True for rule in space.get("constraints") or ()}
     return {**(space.get("knobs") or {}), **rules}
@@ -87,7 +87,7 @@ def _settings(study: StudyRecord) -> dict[str, Any]:
 
 
 def _contrasts(store: Store, one: Result, other: Result) -> Iterator[Contrast]:
-    """The speed-ups, the winners, and all that both have tried."""
+    """Contrasts of the speed-ups, of the winners, and of the configurations that both have tried."""
     goal = one.metric
     yield _speedups(one, other)
     first, second = _best(one), _best(other)
@@ -110,7 +110,7 @@ def _best(result: Result) -> Interval | None:
 
 
 def _speedups(one: Result, other: Result) -> Contrast:
-    """Over the default: each is of one finale, so that how runs differ does not come in."""
+    """The speed-ups over the default. Each is from one finale, so the spread of runs is not added."""
     name = f"{ratio_title(one.metric.goal, one.metric.unit)} over the default"
     first, second = _speedup(one), _speedup(other)
     if first is None or second is None:
@@ -126,7 +126,7 @@ def _speedup(result: Result) -> Interval | None:
 
 
 def _default(result: Result) -> object:
-    """The default of a study, which its space says; else what was first tried as one."""
+    """The default of a study by its space, or else the configuration first tried as the default."""
     if (default := default_in(result.study)) is not None:
         return plain(default)
     own = next((t for t in result.trials if t.reason.get("kind") == "default"), None)
@@ -134,7 +134,7 @@ def _default(result: Result) -> object:
 
 
 def _shared(own: Sequence[TrialRecord], its: Sequence[TrialRecord], goal: MetricSpec) -> Contrast:
-    """Over all configurations that both have measured: signed ranks of the logarithms of their ratios."""
+    """Compare all configurations that both have measured, by signed ranks of the logarithms of ratios."""
     name = f"{goal.name} of what both have tried"
     first, second = (
         {t.hash: t.metrics[goal.name].value for t in trials if goal.name in t.metrics}

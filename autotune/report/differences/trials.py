@@ -1,4 +1,4 @@
-"""Two trials of a store side by side."""
+"""The differences between two trials of a store."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from autotune.store.records import SegmentRecord, StudyRecord, TrialRecord
 from autotune.store.store import Store
 
 ROUND = "round"
-"""In the context of a reading of a finale: the round that it was taken in."""
+"""The key for the round in the context of a finale's reading."""
 
 Round = tuple[float, float]
-"""The run of fresh processes (0: none) and the number of a round in it."""
+"""The run of fresh processes (0 for none), and the number of the round."""
 Read = Mapping[Round, tuple[float, float]]
-"""What two trials read in each round that they share."""
+"""The values of two trials in each round in which both were read."""
 
 
 def diff_trials(store: Store, one: TrialRecord, other: TrialRecord) -> Differences:
-    """What differs between two trials, and whether their outcomes do."""
+    """What differs between two trials, and how their outcomes compare."""
     studies = (store.study(one.study_id), store.study(other.study_id))
     segments = (store.segment(one.segment_id), store.segment(other.segment_id))
     remarks = list(_remarks(*studies))
@@ -123,7 +123,7 @@ def _interval(trial: TrialRecord, metric: str) -> Interval | None:
 def _side_by_side(
     store: Store, one: TrialRecord, other: TrialRecord, goal: MetricSpec, study: StudyRecord
 ) -> Contrast | None:
-    """By the rounds in which both were read, of the newest session that did; ``None``: there are none."""
+    """Compare by the rounds in which both were read, in the newest session that has any; else ``None``."""
     again = [t for t in store.trials(study.id, status=Status.OK) if t.purpose in ("final", "default")]
     for session in sorted({t.session_id for t in again}, reverse=True):
         own, its = (
@@ -147,7 +147,7 @@ def _by_rounds(one: TrialRecord, other: TrialRecord, goal: MetricSpec, read: Rea
 
 
 def _gain(read: Read, goal: Goal) -> tuple[Ratio | Gain, str]:
-    """By the runs of fresh processes, if there are enough, else by all rounds; and which of them it was."""
+    """The gain by the runs of fresh processes, or if these are too few by all rounds; and which, in words."""
     runs = {run for run, _ in read if run}
     if len(runs) < FEWEST:
         one, other = zip(*read.values(), strict=True)
@@ -158,7 +158,7 @@ def _gain(read: Read, goal: Goal) -> tuple[Ratio | Gain, str]:
 
 
 def _rounds(store: Store, trial: TrialRecord, metric: str) -> dict[Round, float]:
-    """The reading of each round, by the run of fresh processes (0: none) and its number there."""
+    """The value of a trial in each round of a finale."""
     return {
         (r.context.get("process", 0), r.context[ROUND]): r.value
         for r in store.readings(trial.id)
@@ -170,7 +170,7 @@ def _rounds(store: Store, trial: TrialRecord, metric: str) -> dict[Round, float]
 
 
 def code_pairs(store: Store, one: SegmentRecord | None, other: SegmentRecord | None) -> dict[str, Pair]:
-    """Source, files, commit and local changes, as far as they are not the same."""
+    """Source, files, commit and local changes, as far as they differ."""
     if one is None or other is None or one.id == other.id:
         return {}
     found = pairs_of(_code(one), _code(other))
@@ -193,7 +193,7 @@ def _code(segment: SegmentRecord) -> dict[str, Any]:
 
 
 def _change(store: Store, before: object, after: object) -> Pair:
-    """How many lines of a file there were and how many are others."""
+    """How many lines a file has on each side, and how many were added and removed."""
     try:
         lines = [
             [] if digest is None else store.artifact(str(digest)).decode(errors="replace").splitlines()

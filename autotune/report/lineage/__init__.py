@@ -1,1 +1,1 @@
-"""Where a result comes from, and what came of it."""
+"""The lineage of results: what they come from, and what came of them."""

@@ -1,4 +1,4 @@
-"""Where a study, trial or recipe comes from, and what came of it: a tree up and a tree down."""
+"""What a study, trial or recipe comes from, and what came of it, as two trees."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from autotune.store.records import StudyRecord, TrialRecord
 from autotune.store.store import Store
 
 MEANINGS: Mapping[str, str] = {
-    "learned from": "its strategy began with what that study had measured",
-    "taught": "the strategy of that study began with what this one had measured",
-    "leaned on": "what that study had measured weighed in the choice of the trial",
-    "follows": "goes on after an earlier study of its name, from which it differs in what the brackets say",
-    "followed by": "a later study of its name, from which something differs",
-    "verdict": "what came of measuring the best and the default again, side by side",
-    "recipe": "the answer as autotune.recipe and autotune.run(recipes=True) take it",
+    "learned from": "its strategy began with the results of that study",
+    "taught": "the strategy of that study began with the results of this one",
+    "leaned on": "the results of that study had a part in the choice of the trial",
+    "follows": "comes after an earlier study of its name; the brackets say what differs",
+    "followed by": "a later study of its name, which differs in something",
+    "verdict": "the result of measuring the best and the default again, side by side",
+    "recipe": "the answer as autotune.recipe and autotune.run(recipes=True) use it",
     "made from": "the strategy changed that trial's configuration, or crossed it with another's",
     "made into": "the strategy changed this configuration, or crossed it with another's",
     "measured again as": "a reading of the same configuration for a verdict",
     "replayed as": "a later measurement by autotune replay or verify",
     "of the same family": "the same objective and metrics with another workload",
 }
-"""What the relations mean that do not speak for themselves."""
+"""Explanations of the relations that need one."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Lineage:
 
     @property
     def meanings(self) -> dict[str, str]:
-        """What the words mean that occur in it, in the order of :data:`MEANINGS`."""
+        """Explanations of the relations that occur in it, in the order of :data:`MEANINGS`."""
         relations = {node.relation for node in _all([*self.up, *self.down])}
         return {word: said for word, said in MEANINGS.items() if any(r.startswith(word) for r in relations)}
 
@@ -59,13 +59,13 @@ def _all(nodes: Sequence[Node]) -> Iterator[Node]:
 
 
 def of_study(store: Store, study: StudyRecord) -> Lineage:
-    """Of a study: earlier ones that it follows or learned from; verdicts, recipes and later studies."""
+    """Of a study: up, studies that it follows or learned from; down, verdicts, its recipe, later studies."""
     family = Family(store)
     return Lineage(family.study(study, ""), family.above(study), family.below(study))
 
 
 def of_trial(store: Store, trial: TrialRecord) -> Lineage:
-    """Of a trial: the trials and studies that it was made from; those made from it, verdicts, repeats."""
+    """Of a trial: up, what it was made from; down, the trials made from it, verdicts and repeats."""
     family = Family(store)
     study = store.study(trial.study_id)
     own = [family.study(study, "tried in", family.above(study))]
@@ -77,7 +77,7 @@ def of_trial(store: Store, trial: TrialRecord) -> Lineage:
 
 
 def of_recipe(store: Store, recipe: Recipe) -> Lineage:
-    """Of a recipe: the study that it is the verdict of, with all that is above it."""
+    """Of a recipe: up, its study with all that this comes from; down, studies of the same family."""
     family = Family(store)
     subject = Node("", "recipe", recipe_label(recipe), say_recipe(recipe))
     try:

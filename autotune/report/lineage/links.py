@@ -1,4 +1,4 @@
-"""The links between what a store holds, as nodes of a tree."""
+"""The links between studies, trials, verdicts and recipes of a store, as nodes of a tree."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
 from autotune.store.store import Store
 
 DEEPEST = 8
-"""Links that are followed from the subject."""
+"""How many links are followed from the subject."""
 MOST = 12
-"""Nodes of one kind below one node; how many more there are is said."""
+"""The most nodes of one kind below a node; a note says how many more there are."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """One thing in a lineage, and what hangs on it."""
+    """One thing in a lineage, with the things below it in the tree."""
 
     relation: str
-    """How it belongs to the node above: ``learned from``, ``made from``, ``verdict`` ..."""
+    """Its relation to the node above: ``learned from``, ``made from``, ``verdict`` ..."""
     kind: str
     """``study``, ``trial``, ``verdict``, ``recipe``, ``archive`` or ``note``."""
     label: str
     said: str = ""
-    """What is to be known of it, on a line."""
+    """Details, on one line."""
     children: Sequence[Node] = ()
 
     def to_document(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class Node:
 
 @dataclass
 class Family:
-    """Follows links in a store; each study is told of once, so that no circle goes round."""
+    """Follows links in a store. Each study is expanded once, so that cycles end."""
 
     store: Store
     seen: set[int] = field(default_factory=set)
@@ -109,13 +109,13 @@ class Family:
         return _capped([self.study(other, "of the same family") for other in others])
 
     def verdicts(self, study: StudyRecord) -> list[Node]:
-        """The newest first."""
+        """The verdicts of a study, the newest first."""
         hosts = self._hosts(study)
         found = [_verdict(study, verdict, hosts) for verdict in reversed(self.store.verdicts(study.id))]
         return _capped(found)
 
     def _hosts(self, study: StudyRecord) -> Mapping[int, str]:
-        """Where each session ran."""
+        """By session: the host that it ran on."""
         return {session.id: session.host for session in self.store.sessions(study.id)}
 
     # -- trials
@@ -192,7 +192,7 @@ class Family:
         seen: set[int],
         depth: int,
     ) -> list[Node]:
-        """``made_from``: the trials that were made from each configuration, by its hash."""
+        """The trials made from ``trial``; ``made_from`` has these for each configuration, by its hash."""
         found = []
         for other in made_from.get(trial.hash, ()) if depth < DEEPEST else ():
             if other.number not in seen:
@@ -244,7 +244,7 @@ def say_recipe(recipe: Recipe) -> str:
 
 
 def _sources(store: Store, study_id: int) -> Iterator[Mapping[str, Any]]:
-    """The studies that one learned from, each once."""
+    """The studies that a study learned from, each once."""
     told: set[int] = set()
     for session in store.sessions(study_id):
         for source in session.settings.get(SETTING) or ():

@@ -1,4 +1,4 @@
-"""From a number back to where it comes from: readings, machine, code, and the proposals that led to it."""
+"""Tracing a number back to its origin: readings, machine, code, and the proposals that led to it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_ANCESTORS = 30
-"""Trials that are followed back."""
+"""How many trials are traced back."""
 
 READING = ("trial", "purpose", "metric", "value", "at", "discarded")
 
 
 def winner_number(evidence: Evidence) -> int:
-    """The number of the trial that the answer rests on.
+    """The number of the trial that the study's answer is based on.
 
-    It is one of the search; of the finale for a workload that was held out, which has no search; the first
-    trial where nothing succeeded. ``ValueError`` where there is no trial.
+    It is a search trial; for a workload that was held out, which has no search, one of the finale; if nothing
+    succeeded, the first trial. Raises ``ValueError`` if there is no trial.
     """
     from autotune.space.configuration import Configuration
 
@@ -44,10 +44,10 @@ def winner_number(evidence: Evidence) -> int:
 
 
 def readings_behind(place: Place, evidence: Evidence, number: int) -> pd.DataFrame:
-    """One row a reading of this configuration, from the search and from every re-measurement of it.
+    """A row for each reading of the trial's configuration, from the search and from all re-measurements.
 
-    Columns: ``trial``, ``purpose``, ``metric``, ``value``, ``at`` (seconds since the trial's first),
-    ``discarded``, and what was sampled of the machine.
+    Columns: ``trial``, ``purpose``, ``metric``, ``value``, ``at`` (seconds since the trial's first reading),
+    ``discarded``, and the sampled state of the machine.
     """
     import pandas as pd
 
@@ -73,14 +73,14 @@ def readings_behind(place: Place, evidence: Evidence, number: int) -> pd.DataFra
 
 
 def machine_behind(evidence: Evidence) -> pd.DataFrame:
-    """One row a fact of the environment that the study began in: ``what`` and ``which``."""
+    """A row for each fact of the environment that the study began in: ``what`` and ``which``."""
     import pandas as pd
 
     return pd.DataFrame(list(flat(evidence.environment)), columns=["what", "which"])
 
 
 def code_behind(evidence: Evidence) -> pd.DataFrame:
-    """One row a file of the objective's frozen source: ``file``, ``bytes``, ``sha256``, ``kept`` (stored).
+    """A row for each file of the objective's frozen source: ``file``, ``bytes``, ``sha256``, ``kept``.
 
     ``attrs``: ``commit``, ``dirty``, ``source_hash``.
     """
@@ -99,10 +99,10 @@ def code_behind(evidence: Evidence) -> pd.DataFrame:
 
 
 def proposals_behind(place: Place, evidence: Evidence, number: int) -> pd.DataFrame:
-    """One row a proposal: this one, those that it was made of, theirs, and so on back to the first.
+    """A row for each proposal: of trial ``number``, of those that it was made from, and so on back.
 
-    Columns: ``trial``, ``proposed_by``, ``because``, ``expected`` (what was predicted, beside what came),
-    ``knew`` (results known then), ``value`` and ``configuration``.
+    Columns: ``trial``, ``proposed_by``, ``because``, ``expected`` (the prediction, beside the measurement),
+    ``knew`` (how many results were known then), ``value`` and ``configuration``.
     """
     import pandas as pd
 
@@ -135,9 +135,9 @@ def _proposal(store: Store, evidence: Evidence, trial: TrialRecord) -> tuple[dic
 
 
 def known_then(place: Place, evidence: Evidence, number: int) -> pd.DataFrame:
-    """One row a result that stood near to a trial when it was proposed, the nearest first.
+    """A row for each of the known results nearest to a trial when it was proposed, the nearest first.
 
-    Columns: ``trial``, ``distance`` (0 the same, 1 as far as two can be), ``value``, ``differs``.
+    Columns: ``trial``, ``distance`` (0 for the same, 1 for the largest possible), ``value``, ``differs``.
     ``attrs``: ``results`` (how many were known), ``incumbent`` (the number of the best then, or ``None``).
     """
     import pandas as pd

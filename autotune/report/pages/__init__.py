@@ -1,1 +1,1 @@
-"""Reports and live views: what they say, and how that is written."""
+"""Reports and live views: their contents, and how these are written as HTML or Markdown."""

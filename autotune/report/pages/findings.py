@@ -1,4 +1,4 @@
-"""Of the report of a study: how it was found, which knobs matter, what failed, noise and cost."""
+"""Sections of a study's report: how the answer was found, which knobs matter, what failed, noise and cost."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 MILESTONES = tuple(m * 10**e for e in range(7) for m in (1, 2, 5))
-"""After so many trials the table of a search says how it stood."""
+"""The numbers of trials at which the table of a search shows its best so far."""
 
 
 # -- how it was found --------------------------------------------------------------------------
 
 
 def how_found(subject: Subject) -> Section:
-    """What proposed, and how the best came about, beside random draws."""
+    """Which strategy proposed, and how the best improved, compared with random draws."""
     frame = convergence(subject.evidence)
     parts: list[Part] = [Paragraph(_searched(subject))]
     if frame["best"].notna().any():
@@ -87,10 +87,10 @@ def _curve(frame: pd.DataFrame) -> Picture:
 
 def _beside_random(frame: pd.DataFrame) -> str:
     draws = frame.attrs["to_match"]
-    said = "No random draw came to the same, so that how many would cannot be said."
+    said = "No random draw was as good, so it cannot be said how many would be needed."
     if math.isfinite(draws):
         needed = say_count(round(draws), "try", "tries")
-        said = f"Random draws are expected to need {needed} to come to the same."
+        said = f"Random draws are expected to need {needed} to find one as good."
     return f"{said} This is an estimate: random is judged by {frame.attrs['drawn_from']}."
 
 
@@ -120,16 +120,16 @@ def which_knobs(subject: Subject) -> Section:
     rows = [
         (row.knob, f"{row.importance:z.0%}", f"{row.low:z.0%} to {row.high:z.0%}") for row in rows_of(frame)
     ]
-    headings = ("knob", "hand in the variance", "nine splits in ten")
+    headings = ("knob", "share of the variance", "nine splits in ten")
     table = Table("Importance of each knob", headings, rows, folded=True)
     first = frame.iloc[0]
     described = f"Importance of {len(frame)} knobs; {first['knob']} is first with {first['importance']:.0%}"
     explained = max(frame.attrs["explained"], 0.0)
     parts: list[Part] = [
         Paragraph(
-            f"A forest, made from {say_learned_from(frame)}, explains {explained:.0%} of the variance of"
-            f" {evidence.metric.name} that was held out. It speaks of what was searched, which is not the"
-            " whole space alike."
+            f"A forest, fitted to {say_learned_from(frame)}, explains {explained:.0%} of the held-out"
+            f" variance of {evidence.metric.name}. This holds for the configurations that were tried, which"
+            " do not cover the space evenly."
         ),
         Picture(figures.importance_figure(frame), described, table),
     ]
@@ -161,7 +161,7 @@ def _together(subject: Subject, ranked: Sequence[str]) -> list[Part]:
 
 
 def what_failed(subject: Subject) -> Section:
-    """Each kind of failure with its first message, and where it happens."""
+    """Each kind of failure with its first message, and the values of knobs at which it occurs."""
     evidence = subject.evidence
     frame = failures(evidence)
     if frame.empty:
@@ -171,7 +171,7 @@ def what_failed(subject: Subject) -> Section:
         (row.status, f"{row.trials:,}", f"{row.share:.1%}", f"{row.first}", row.message or "-")
         for row in rows_of(frame)
     ]
-    headings = ("outcome", "trials", "of all", "first as trial", "it said")
+    headings = ("outcome", "trials", "of all", "first in trial", "message")
     parts: list[Part] = [Table("Kinds of failure", headings, rows), *_unstated(evidence)]
     places = failure_map(evidence)
     if len(places) and places["tells"].max() > 0.02:
@@ -193,7 +193,7 @@ def what_failed(subject: Subject) -> Section:
 
 
 def _unstated(evidence: Evidence) -> list[Part]:
-    """Rules that the failures give away, for the reader to judge."""
+    """Constraints that the space seems to lack, for the reader to judge."""
     own, space = evidence.trials, part_of(evidence.study.document, "space")
     measured = own.filter(like="metric.").notna().any(axis=1)
     tried = [
@@ -201,16 +201,14 @@ def _unstated(evidence: Evidence) -> list[Part]:
         for number, status, has in zip(own["trial"], own["status"], measured, strict=True)
     ]
     rows = [(rule.constraint, say_rule(rule)) for rule in unstated_rules(tried, space)]
-    return (
-        [Table("Rules that nobody stated, as it seems", ("rule", "what speaks for it"), rows)] if rows else []
-    )
+    return [Table("Constraints that the space seems to lack", ("rule", "evidence"), rows)] if rows else []
 
 
 def _failed_again(evidence: Evidence) -> list[Part]:
-    """Who failed in a finale: these are no trials of the search, and may have succeeded there."""
+    """The contenders that failed in a finale; they may have succeeded in the search."""
     frame = failed_again(evidence)
     rows = [(row.label, row.status, f"{row.trial}", row.message or "-") for row in rows_of(frame)]
-    headings = ("who", "outcome", "as trial", "it said")
+    headings = ("who", "outcome", "as trial", "message")
     return [Table("Failed when measured again", headings, rows)] if rows else []
 
 
@@ -236,14 +234,14 @@ def how_steady(subject: Subject) -> Section:
     noise, trials = frame.attrs["noise"], frame.attrs["trials"]
     said = f"{len(frame):,} readings of {trials:,} trials are shown."
     if math.isfinite(noise):
-        said += f" Within a trial a reading lies {noise:.2%} off its middle (the median over trials)."
+        said += f" Within a trial, a reading typically differs by {noise:.2%} from the trial's median."
     discarded = int((frame["discarded"] != "").sum())
     if discarded:
         said += f" {discarded:,} were discarded."
     rows = _sampled(frame)
     headings = ("what", "median", "95 % below", "most")
     table = Table("What the machine did meanwhile", headings, rows, folded=True) if rows else None
-    described = "Each reading over the median of its own trial, over time; below it what the machine did"
+    described = "Each reading relative to the median of its trial, over time; below, the state of the machine"
     picture = Picture(figures.steadiness_figure(frame), described, table)
     return Section("How steady the readings were", (Paragraph(said), picture))
 
@@ -259,7 +257,7 @@ def _sampled(frame: pd.DataFrame) -> list[tuple[str, ...]]:
 
 
 def where_time_went(subject: Subject) -> Section:
-    """The wall clock by what the measuring device did."""
+    """The wall-clock time by what the measuring device did."""
     if subject.evidence.study.replayed:
         return Section("Where the time went", ())
     frame = spend(subject.evidence)

@@ -1,4 +1,4 @@
-"""A report as one HTML file that asks nothing of the network and runs nothing."""
+"""A report as one HTML file that loads nothing from the network and has no scripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"^[<~]?-?[\d.,]+(e[+-]?\d+)?( ?[%x]| \w{1,4}(/s)?)?( \[.*\
 
 
 def html_page(page: Page, around: Sequence[tuple[str, str]] = ()) -> str:
-    """The page as text, to be written in UTF-8. ``around``: where to go from it, as address and words."""
+    """The page as text, to be written in UTF-8. ``around`` has links to other pages: address and words."""
     sheet = Sheet()
     body = "\n".join(_body(page, sheet, around))
     style = colours() + base_style() + sheet.css()
@@ -124,6 +124,6 @@ def _safe(text: str, most: int = MOST_OF_A_CELL) -> str:
 
 
 def _name(text: str) -> str:
-    """A text of others, whose direction does not turn what stands beside it."""
+    """A text from other sources, isolated so that its writing direction does not affect what is beside it."""
     safe = _safe(text)
     return safe if safe.isascii() else f"<bdi>{safe}</bdi>"

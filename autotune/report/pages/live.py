@@ -1,4 +1,4 @@
-"""The live view: the studies of a store and the report of each, as they stand when a browser asks."""
+"""The live view: the studies of a store and the report of each, as they are when a browser asks."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from autotune.store.records import StudyRecord
 from autotune.store.store import Store
 
 AGAIN_SECONDS = 5.0
-"""A page of what runs is asked for again after so long; of what rests, after six times that."""
+"""How often a page is loaded again while trials run; otherwise it is six times that."""
 SHARE = 0.1
-"""Of a processor, at most, that making one page again and again may take from what is being measured."""
+"""The largest share of a processor that making one page again and again may take from measurements."""
 MOST_STUDIES = 200
 
 AROUND = (("/", "all studies"), ("?still", "keep this page as it is"))
@@ -35,12 +35,15 @@ AROUND = (("/", "all studies"), ("?still", "keep this page as it is"))
 
 @dataclass
 class LiveView:
-    """Pages of the store at ``place``; ``clock`` gives POSIX seconds. Made anew only when it changed."""
+    """Pages of the store at ``place``; a study's page is made again only when it has changed.
+
+    ``clock`` gives POSIX seconds.
+    """
 
     place: Place
     clock: Callable[[], float] = time.time
     _made: dict[int, tuple[object, str, float]] = field(default_factory=dict)
-    """By study: what it looked like, its page then, and the seconds that making it took."""
+    """By study: what its page depends on, the page, and the seconds that making it took."""
     _lock: Lock = field(default_factory=Lock)
 
     def __call__(self, path: str, still: bool) -> Shown:
@@ -83,9 +86,9 @@ def _often(at_work: bool) -> float:
 
 
 def overview(store: Store, studies: list[StudyRecord], at_work: Mapping[int, int], now: float) -> Page:
-    """All studies of a store, those at work first, then the newest.
+    """All studies of a store, those that are searched now first, then the newest.
 
-    ``at_work``: how many trials of each, by its id, a search holds that is alive.
+    ``at_work`` is how many trials of each study, by its id, a live search has in flight.
     """
     working = sum(map(bool, at_work.values()))
     order = sorted(studies, key=lambda study: (not at_work[study.id], -study.id))
@@ -108,7 +111,7 @@ def overview(store: Store, studies: list[StudyRecord], at_work: Mapping[int, int
         facts=(),
         sections=(Section("Studies", [table, *note]),),
         roomy=True,
-        footer=f"autotune {__version__}, {store.url}, as of {say_time(now)}. This page asks again by itself.",
+        footer=f"autotune {__version__}, {store.url}, as of {say_time(now)}. This page reloads by itself.",
     )
 
 

@@ -1,9 +1,9 @@
-"""A small web server for one reader: the pages of a store, as they stand when they are asked for.
+"""A small web server for one reader: the pages of a store, as they are when they are requested.
 
-It only reads, and by default only this machine reaches it. Where others may, each request needs a token,
-which the printed address carries and a cookie then keeps. A page of another site that is open in the same
-browser learns nothing: requests by another name than the server's own are refused (DNS rebinding), and
-nothing may embed or script the pages.
+It only reads, and by default only this machine can reach it. If others can, each request needs a token,
+which the printed address contains and a cookie then keeps. Other sites that are open in the same browser
+learn nothing: requests under another name than the server's own are refused (DNS rebinding), and no site
+may embed or script the pages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 COOKIE = "autotune-token"
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _OWN = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""An address of the machine itself for each that stands for all of its addresses, which no browser opens."""
+"""For each address that means all addresses of the machine, one that a browser can open."""
 SLOWEST_CLIENT_SECONDS = 10.0
 
 HEADERS: Mapping[str, str] = {
@@ -36,7 +36,7 @@ HEADERS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Shown:
-    """A page: HTML, and in how many seconds a browser is to ask again (``None``: not by itself)."""
+    """A page: HTML, and after how many seconds a browser loads it again (``None``: never)."""
 
     html: str
     again: float | None = None
@@ -44,15 +44,15 @@ class Shown:
 
 
 Pages = Callable[[str, bool], Shown]
-"""The page at a path; the flag says whether it is to stay as it is (``?still``)."""
+"""Gives the page at a path; the flag says that it must not reload (``?still``)."""
 
 
 @dataclass
 class LiveServer:
     """Serves ``pages`` on ``host`` and ``port`` (0: any that is free) until :meth:`stop`.
 
-    ``token``: what a request has to bring; empty: nothing, which is right only where nobody but the
-    user reaches ``host``. Raises ``OSError`` where the port is taken, or ``host`` is none of this machine.
+    Requests need ``token`` unless it is empty, which is only safe if nobody but the user can reach ``host``.
+    Raises ``OSError`` if the port is taken, or ``host`` is not an address of this machine.
     """
 
     pages: Pages
@@ -69,12 +69,12 @@ class LiveServer:
 
     @property
     def address(self) -> str:
-        """What to open in a browser of this machine; where it listens on all addresses, one of them."""
+        """The address to open in a browser on this machine."""
         return self._address(_OWN.get(self._bound, self.host))
 
     @property
     def elsewhere(self) -> str:
-        """What to open on another machine, by this one's name; empty where it is :attr:`address`."""
+        """The address to open on another machine; empty unless the server listens on all addresses."""
         return self._address(socket.gethostname()) if self._bound in _OWN else ""
 
     @property
@@ -98,12 +98,12 @@ class LiveServer:
         self._server.shutdown()
 
     def admits(self, name: str) -> bool:
-        """Whether ``name`` (the ``Host`` header) is one of this server's."""
+        """Whether ``name`` (the ``Host`` header) is a name of this server."""
         if self.token:
-            return True  # reached by whatever name the machine has; the token is what protects it
+            return True  # the machine may have any name; the token protects it
         try:
             host = urlsplit(f"//{name}").hostname if name else None
-        except ValueError:  # no address, "[" alone for one
+        except ValueError:  # not an address, such as a single "["
             return False
         return host in LOOPBACK or host == self.host
 
@@ -124,7 +124,7 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Of a browser that went away in the middle nothing is said: people reload pages."""
+        """Ignore browsers that close the connection early: people reload pages."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -150,11 +150,11 @@ class _Handler(BaseHTTPRequestHandler):
             return
         offered = asked.get("token", [""])[0]
         if not self.live.admits(self.headers.get("Host", "")):
-            self._refuse(HTTPStatus.FORBIDDEN, "This server answers by its own name only.", with_body)
+            self._refuse(HTTPStatus.FORBIDDEN, "This server only answers to its own name.", with_body)
         elif self.live.knows(offered or self._cookie()):
             shown = self.live.pages(address.path, "still" in asked)
             headers = {} if shown.again is None else {"Refresh": f"{shown.again:.0f}"}
-            if offered and self.live.token:  # its own, never what came: that may hold more than a token
+            if offered and self.live.token:  # our token, not the text that came, which may contain more
                 headers["Set-Cookie"] = f"{COOKIE}={self.live.token}; HttpOnly; SameSite=Strict; Path=/"
             self._send(shown, headers, with_body)
         else:
@@ -184,4 +184,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Nothing: the terminal is the user's."""
+        """Log nothing: the terminal belongs to the user."""

@@ -9,15 +9,15 @@ from autotune.report.pages.page import Commands, Page, Paragraph, Part, Picture,
 from autotune.report.text import one_line, visible
 
 MOST_ROWS = 12
-"""Of a table."""
+"""The most rows of a table that are shown."""
 MOST_OF_A_CELL = 160
 
 _ACTIVE = re.compile(r"([\\`*_{}\[\]<>#|~$@&!])")
-"""What Markdown, or a site that shows it, takes for more than a letter."""
+"""Characters with a meaning in Markdown, or to sites that show it."""
 
 
 def markdown(page: Page) -> str:
-    """The answer, and the sections that are marked ``short``; figures as the tables behind them."""
+    """The answer and the sections that are marked ``short``, with tables in the place of figures."""
     lines = [f"## {_safe(page.title)}: {_safe(page.answer.big)}", ""]
     said = f"{page.answer.big} {page.answer.beside}" if page.answer.goes_on else page.answer.beside
     lines += [f"**{_safe(page.answer.kind)}**: {_safe(said)}", ""]
@@ -61,7 +61,7 @@ def _table(table: Table) -> Iterator[str]:
     yield _row(table.headings)
     yield "|" + "---|" * len(table.headings)
     left = len(table.rows) - MOST_ROWS
-    whole = left <= 1  # a row that says that one is left out takes as much room
+    whole = left <= 1  # a row that says "1 more" takes as much room as the row itself
     yield from (_row(row) for row in (table.rows if whole else table.rows[:MOST_ROWS]))
     if not whole:
         yield _row([f"{left} more", *[""] * (len(table.headings) - 1)])
@@ -73,7 +73,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _fenced(text: str, language: str) -> Iterator[str]:
-    """A fence longer than any in the text, so that it ends where it should."""
+    """The text as a code block, with a fence longer than any in the text."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     yield from (f"{fence}{language}", text, fence, "")

@@ -1,4 +1,4 @@
-"""Of the report of a study: how to do it again, and what is known of where it comes from."""
+"""Sections of a study's report: how to reproduce it, where it comes from, and its best trials."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from autotune.session.opening.identity import CALLABLE
 from autotune.session.reproduction.replaying import from_python
 
 MOST_TRIALS = 20
-"""Of the best trials that are listed."""
+"""How many of the best trials are listed."""
 MOST_FACTS = 400
-"""Lines of an environment."""
+"""The most facts of an environment that are listed."""
 
 
 # -- to do it again ----------------------------------------------------------------------------
 
 
 def how_to_repeat(subject: Subject) -> Section:
-    """The commands, and what has to be the same for them to give the same."""
+    """The commands, and what has to be the same for them to give the same result."""
     study = subject.evidence.study
     store = f" --store {shlex.quote(subject.store.url)}"
     label = shlex.quote(study.label)
@@ -60,9 +60,9 @@ def _head(subject: Subject) -> Mapping[str, Any]:
 
 
 def _search(subject: Subject) -> str:
-    """The command that made the study, as far as the settings of the last search say.
+    """The command that made the study, by the settings of its last search.
 
-    Of many workloads each search has a part of the budget, and the study says the whole.
+    In a search of many workloads, each session has a part of the budget, and the study has all of it.
     """
     evidence = subject.evidence
     settings = evidence.tried[-1].settings
@@ -82,7 +82,7 @@ def _search(subject: Subject) -> str:
 
 
 def _space(name: str, source: str) -> str:
-    """A ready space by its name, another by the path of its file."""
+    """The name of a ready space, or the path of another space file."""
     from autotune.ready import ready_spaces
 
     path = Path(source)
@@ -197,11 +197,11 @@ def _sources(settings: Mapping[str, Any]) -> str:
 
 
 def _named(source: object) -> str:
-    return "one that is gone" if source is None else f"#{source}"
+    return "a deleted study" if source is None else f"#{source}"
 
 
 def flat(document: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Each leaf of a document with where it is: names joined by dots."""
+    """The leaves of a document, each with its path: names joined by dots."""
     if isinstance(document, Mapping):
         for name, value in document.items():
             yield from flat(value, f"{path}.{name}" if path else str(name))
@@ -213,7 +213,7 @@ def flat(document: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def trials_table(subject: Subject) -> Section:
-    """The best trials, and where the others are."""
+    """The best trials, and a command that exports all."""
     evidence = subject.evidence
     own = evidence.succeeded
     if own.empty:

@@ -1,4 +1,4 @@
-"""Of the report of a study: the winner, what it was measured against, and the front of several goals."""
+"""Sections of a study's report: the winner, the final measurement, and with several goals the front."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from autotune.session.answers import default_in
 from autotune.space.configuration import plain
 
 MOST_ON_FRONT = 40
-"""Configurations of a front that are listed."""
+"""The most configurations of a front that are listed."""
 
 
 def what_won(subject: Subject) -> Section:
@@ -33,7 +33,7 @@ def what_won(subject: Subject) -> Section:
     default = _default(subject)
     rows = []
     for name in dict.fromkeys([*best, *default]):
-        # Whole, since this is what people copy.
+        # In full, since people copy these values.
         now, before = (shown(side[name]) if name in side else "-" for side in (best, default))
         changed = default and not same_value(best.get(name), default.get(name))
         rows.append((name, now, before, "changed" if changed else ""))
@@ -48,9 +48,9 @@ def what_won(subject: Subject) -> Section:
 
 
 def _default(subject: Subject) -> Mapping[str, Any]:
-    """The default of the space as it is now; where nobody can tell that, what was tried as one.
+    """The default of the present space, or else the configuration that was tried as the default.
 
-    Where neither is known, what the space says of each knob.
+    If neither is known, the defaults of the single knobs.
     """
     evidence = subject.evidence
     if (default := default_in(evidence.study)) is not None:
@@ -63,7 +63,7 @@ def _default(subject: Subject) -> Mapping[str, Any]:
 
 
 def how_sure(subject: Subject) -> Section:
-    """Who was measured again, and how far apart they are."""
+    """The contenders that were measured again, and how they compare."""
     result, evidence = subject.result, subject.evidence
     frame = finale(evidence)
     if not evidence.verdicts or frame.empty:
@@ -117,7 +117,7 @@ def _with_attrs(part: Any, whole: Any) -> Any:
 
 
 def front_section(subject: Subject) -> Section:
-    """With several goals: the trials that none beats in all of them."""
+    """With several goals, the Pareto front."""
     evidence = subject.evidence
     if len(evidence.goals) < 2:
         return Section("The front", ())

@@ -1,6 +1,6 @@
-"""What a report says, apart from how it is written: sections of paragraphs, tables, figures and commands.
+"""The contents of a report without their form: sections of paragraphs, tables, figures and commands.
 
-All text in it is as it was found; whoever writes it out makes it safe (:mod:`autotune.report.pages.html`,
+Texts are as they were found; what writes them out makes them safe (:mod:`autotune.report.pages.html`,
 :mod:`autotune.report.pages.markdown`).
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Some sentences. ``tone``: ``note`` is set apart, ``warning`` is what a reader must not miss."""
+    """Some sentences. A ``tone`` of ``note`` sets them apart; ``warning`` is for what must not be missed."""
 
     text: str
     tone: Literal["", "note", "warning"] = ""
@@ -32,7 +32,7 @@ class Table:
     folded: bool = False
     """Whether it is shown only when asked for."""
     links: Sequence[str] = ()
-    """Where the names of the rows lead, if anywhere; our own addresses."""
+    """The addresses that the names of the rows link to, if any; pages of our own."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ class Picture:
 
 @dataclass(frozen=True)
 class Commands:
-    """Lines to type, each with what it does; shown as they are, blank for blank."""
+    """Commands to type, each with what it does; shown exactly as they are."""
 
     lines: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Text:
-    """What a program wrote, or a file: kept as it stands."""
+    """The output of a program, or a file; shown exactly as it is."""
 
     caption: str
     text: str
@@ -64,7 +64,7 @@ Part = Paragraph | Table | Picture | Commands | Text
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what is under it; ``short`` where it also belongs into a pull request."""
+    """A heading and what is below it; ``short`` sections are also in the short form for a pull request."""
 
     title: str
     parts: Sequence[Part]
@@ -73,7 +73,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Answer:
-    """The one look: what was found, in large."""
+    """What was found, at a glance, in large letters."""
 
     kind: str
     """A word or two above it: ``winner``, ``no better than the default``."""
@@ -84,7 +84,7 @@ class Answer:
     good: bool
     """Whether something was won and defended."""
     goes_on: bool = False
-    """Whether ``beside`` goes on with the words of ``big``: *than the default*."""
+    """Whether ``beside`` continues the phrase of ``big``: *than the default*."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class Page:
     """A few numbers under the answer."""
     sections: Sequence[Section]
     warnings: Sequence[str] = ()
-    """What must be known before anything else is read: a replay, a search that still runs."""
+    """What a reader must know first: that it is a replay, or that a search still runs."""
     footer: str = ""
     roomy: bool = False
-    """Whether it is one table of many columns, which wants more room than text does."""
+    """Whether the page is wider than usual, for a table of many columns."""
     about: dict[str, str] = field(default_factory=dict)
-    """``generator`` and ``description`` of the document."""
+    """Metadata of the document by name, such as ``description``."""

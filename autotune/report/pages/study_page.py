@@ -30,7 +30,7 @@ from autotune.store.store import Store
 
 
 def study_page(store: Store, study: str | int | None, now: float) -> Page:
-    """Read a study and say all of it. ``now`` (POSIX seconds) is printed as the time of the report."""
+    """The report of a study. ``now`` (POSIX seconds) is printed as its time."""
     record = store.study(study)
     subject = Subject(store, load_evidence(store, record.id), load_answer(store, record), now)
     return Page(
@@ -58,11 +58,11 @@ def _sections(subject: Subject) -> Iterator[Section]:
     yield trials_table(subject)
 
 
-# -- the one look ------------------------------------------------------------------------------
+# -- the answer at a glance --------------------------------------------------------------------
 
 
 def answer_of(result: Result) -> Answer:
-    """The answer of a study in one look."""
+    """The answer of a study at a glance."""
     if result.best is None:
         tried = sum(result.statuses.values())
         why = f"of {say_count(tried, 'trial')} none succeeded" if tried else "no trial has been run"
@@ -131,7 +131,7 @@ def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
     if evidence.study.workload:
         yield "workload", say_workload(evidence.study.workload)
     processor = _machine(evidence)
-    if processor and not evidence.study.replayed:  # which measured nothing there
+    if processor and not evidence.study.replayed:  # a replay measured nothing on it
         yield "machine", processor
     yield "begun", say_time(evidence.study.created_at)
 
@@ -153,18 +153,18 @@ def _warnings(subject: Subject) -> Iterator[str]:
         )
     if subject.running:
         yield (
-            f"A search is at it; waiting or running: {say_count(subject.running, 'trial')}. This is how it"
-            f" stood on {say_time(subject.now)}."
+            f"A search is running, with {say_count(subject.running, 'trial')} in flight. This is the state on"
+            f" {say_time(subject.now)}."
         )
     elif dropped := subject.dropped:
         yield (
-            f"The search was broken off, its process is gone; not ended: {say_count(dropped, 'trial')}."
-            " The next search tries again what had not ended."
+            "The search was interrupted and its process is gone; not finished:"
+            f" {say_count(dropped, 'trial')}. The next search tries again what was not finished."
         )
     elif evidence.sessions and not evidence.verdicts and len(evidence.succeeded) and not alone:
-        yield "The finalists were not measured again: the search was ended before, or none was asked for."
+        yield "The finalists were not measured again: the search ended before, or the study asks for none."
     if len(evidence.all_trials) and (segments := evidence.all_trials["segment"].nunique()) > 1:
-        yield f"The code changed while the study went on: its trials ran on {segments} states of it."
+        yield f"The code changed during the study: its trials ran with {segments} versions of it."
 
 
 def say_interval(estimate: Estimate, unit: str) -> str:

@@ -25,11 +25,11 @@ DARK: Mapping[str, str] = {
         )
     ),
 }
-"""What a colour of the figures becomes in the dark; the parts of a whole stay as they are."""
+"""The colours of figures in dark mode; those of the parts of a whole stay as they are."""
 
 
 def colours() -> str:
-    """The variables of the page and of its figures, and what they are in the dark. Paper is always light."""
+    """The CSS variables of the page and its figures, for light and dark mode. Paper is always light."""
     names = variables()
     light = "".join(f"{name}:{colour};" for colour, name in names.items())
     dark = "".join(f"{names[colour]}:{other};" for colour, other in DARK.items())
@@ -50,7 +50,7 @@ _DARK_PAGE = (
 
 
 def base_style() -> str:
-    """Everything but the colours."""
+    """The style sheet without the colours."""
     return _STYLE.replace("\n", "")
 
 

@@ -1,4 +1,4 @@
-"""What a report is of: a study, its answer, and the moment."""
+"""The subject of a report: a study, its answer, and the time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a report is of."""
+    """The subject of a report."""
 
     store: Store
     evidence: Evidence
@@ -30,17 +30,17 @@ class Subject:
 
     @property
     def running(self) -> int:
-        """How many trials are held by a search that is alive, as far as can be told from here."""
+        """How many trials are in flight in searches that are not known to be dead."""
         return int((~self._held.isin(gone(self.evidence.sessions))).sum())
 
     @property
     def dropped(self) -> int:
-        """How many are held by a search whose process is gone: the next one tries them again."""
+        """How many trials were in flight when their search died; the next search tries them again."""
         return int(self._held.isin(gone(self.evidence.sessions)).sum())
 
     @property
     def _held(self) -> pd.Series[int]:
-        """The sessions of the trials that wait or run."""
+        """The session of each trial that waits or runs."""
         own = self.evidence.all_trials
         return own.loc[own["status"].isin((Status.WAITING.value, Status.RUNNING.value)), "session"]
 

@@ -1,8 +1,7 @@
-"""A figure as SVG within a page: drawn by the page's own style sheet, so that it is light or dark as the
-page is.
+"""A figure as SVG in a page, styled by the page's style sheet, so that it is light or dark as the page is.
 
-Nothing in it refers to anywhere else, has an identifier that another figure has, or needs a style
-attribute, which a strict Content-Security-Policy forbids.
+It refers to nothing outside, shares no identifier with another figure, and has no style attributes, which a
+strict Content-Security-Policy forbids.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ if TYPE_CHECKING:
 
 _SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "autotune", "path.simplify_threshold": 0.3}
 _ONE_AT_A_TIME = threading.Lock()
-"""matplotlib takes these settings from a place that all threads share."""
+"""matplotlib's settings are shared by all threads."""
 
 _BEFORE = re.compile(r"^.*?<svg[^>]*>", re.DOTALL)
 _LEFT_OUT = re.compile(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
-"""What stands between tags is text, words of others among it: it may look like an attribute, and is none."""
+"""Only tags are rewritten: text between them may look like an attribute, and is none."""
 _NAMESPACE = re.compile(r' xmlns(:\w+)?="[^"]*"')
 _STYLE = re.compile(r' style="([^"]*)"')
 _ID = re.compile(r' id="([^"]*)"')
@@ -39,10 +38,10 @@ _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 @dataclass
 class Sheet:
-    """The rules that the figures of a page need, each once."""
+    """The CSS rules that the figures of a page need, each once."""
 
     rules: dict[str, str] = field(default_factory=dict)
-    """The class by what it declares."""
+    """By declarations: the name of the class."""
 
     def class_of(self, declared: str) -> str:
         return self.rules.setdefault(declared, f"s{len(self.rules)}")
@@ -52,14 +51,14 @@ class Sheet:
 
 
 def variables() -> dict[str, str]:
-    """The page's variable for each colour of the figures."""
+    """The CSS variable for each colour of the figures."""
     return {colour: f"--f{place}" for place, colour in enumerate(drawing.COLOURS)}
 
 
 def svg_of(figure: Figure, name: str, described: str, sheet: Sheet) -> str:
-    """The figure as an ``<svg>`` element that says what is ``described`` to those who cannot see it.
+    """The figure as an ``<svg>`` element; ``described`` is its text for those who cannot see it.
 
-    ``name`` (letters and digits) tells its identifiers from those of the page's other figures.
+    ``name`` (letters and digits) is the prefix of its identifiers, different for each figure of a page.
     """
     text = _draw(figure)
     size = _SIZE.search(text)
@@ -76,7 +75,7 @@ def svg_of(figure: Figure, name: str, described: str, sheet: Sheet) -> str:
 
 
 def _own(tag: str, name: str, used: Set[str], sheet: Sheet) -> str:
-    """A tag with the identifiers that are ``used``, which begin with ``name``, and its style in the sheet."""
+    """A tag with only the identifiers that are ``used``, prefixed with ``name``; its style is moved out."""
     tag = _NAMESPACE.sub("", tag)
     tag = _ID.sub(lambda m: f' id="{name}{m[1]}"' if m[1] in used else "", tag)
     tag = _REFERENCE.sub(lambda m: f'href="#{name}{m[1]}"' if m[1] else f"url(#{name}{m[2]})", tag)
@@ -89,7 +88,7 @@ def _draw(figure: Figure) -> str:
 
     stream = io.StringIO()
     with _ONE_AT_A_TIME, matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
-        # The browser draws the text, and has other fonts.
+        # The browser draws the text, with fonts that have the glyphs.
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         figure.savefig(
             stream, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
@@ -98,7 +97,7 @@ def _draw(figure: Figure) -> str:
 
 
 def _declared(style: str) -> str:
-    """What a style attribute declares, with the page's colours and font."""
+    """The declarations of a style attribute, with the page's colours and font."""
     style = html.unescape(style)
     for colour, variable in variables().items():
         style = style.replace(colour, f"var({variable})")

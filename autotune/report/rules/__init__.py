@@ -1,1 +1,1 @@
-"""Rules learned from many workloads, with what they cost."""
+"""Rules that choose configurations for workloads, learned from many workloads, and their regret."""

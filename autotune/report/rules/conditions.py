@@ -1,4 +1,4 @@
-"""What a rule may ask of a workload: bounds on its numbers, products and ratios, and equality. Pure."""
+"""The conditions of rules: bounds on a workload's numbers, their products and ratios, and equality. Pure."""
 
 from __future__ import annotations
 
@@ -16,29 +16,28 @@ from autotune.space.configuration import Value
 Mask = NDArray[np.bool_]
 
 MOST_BOUNDS = 24
-"""Of one quantity, spread over its values: of many workloads, one question cannot tell each from the next."""
+"""The most bounds of one quantity; with more values, they are spread evenly over these."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A condition, and for which of the workloads it holds."""
+    """A condition, and for each workload whether it holds."""
 
     condition: Condition
     holds: Mask
 
 
 def questions(workloads: Sequence[Mapping[str, Value]], names: Sequence[str]) -> list[Question]:
-    """All that tell some of the workloads from the others, the simplest first, no two with the same answers.
+    """All conditions that split the workloads, the simplest first; no two of them split in the same way.
 
-    A bound lies between two neighbouring values, at their geometric mean rounded to as few digits as keep
-    them apart: a logarithm would ask the same.
+    A bound lies between two neighbouring values: their geometric mean, rounded to as few digits as possible.
     """
     found: dict[bytes, Question] = {}
     for condition in _conditions(workloads, names):
         holds = np.array([condition.holds(workload) for workload in workloads], dtype=bool)
         if holds.all() or not holds.any():
             continue
-        # The opposite question is the same.
+        # A condition and its opposite split in the same way.
         key = (holds if holds[0] else ~holds).tobytes()
         found.setdefault(key, Question(condition, holds))
     return list(found.values())
@@ -74,7 +73,7 @@ def _thresholds(
     spread = np.linspace(0, len(places) - 1, min(len(places), MOST_BOUNDS))
     for low, high in (places[round(place)] for place in spread.tolist()):
         bound = _between(low, high)
-        if low <= bound < high:  # no number lies between two that are as good as equal
+        if low <= bound < high:  # false if no float lies between the two values
             yield Threshold(product, bound, over)
 
 

@@ -1,8 +1,9 @@
-"""For which workloads a space allows a configuration, as a condition over the workload's names alone. Pure.
+"""The condition on a workload under which a space allows a configuration. Pure.
 
-The constraints and the conditions of knobs are taken as trees of the rule language; the configuration's
-values, the facts of the device and what all workloads share are put in, and what is constant is folded.
-What is left speaks of the workload only: of ``tile_m * 4 <= m`` with a tile of 8 it is ``32 <= m``.
+The constraints and the conditions of knobs are syntax trees of the rule language. The configuration's
+values, the facts of the device and the facts that all workloads share are substituted, and constants are
+folded. The result only uses names of the workload: ``tile_m * 4 <= m`` with a tile of 8 becomes ``32 <=
+m``.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ from autotune.space.language.syntax import (
 TRUE, FALSE = Literal(True), Literal(False)
 
 
-class _Ends(Exception):  # noqa: N818 - it is no error, but how a rule comes to its end
-    """The rule's value is decided here: a knob is missing, or something cannot be computed."""
+class _Ends(Exception):  # noqa: N818 - not an error: it ends the evaluation of a rule
+    """The value of the whole rule is decided: a knob is missing, or something cannot be computed."""
 
     def __init__(self, holds: bool) -> None:
         self.holds = holds
@@ -46,14 +47,14 @@ class _Ends(Exception):  # noqa: N818 - it is no error, but how a rule comes to 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the rules of a space may speak of besides knobs."""
+    """What the rules of a space may use besides knobs."""
 
     space: Mapping[str, Any]
-    """As :meth:`Space.to_document` describes it."""
+    """The space as :meth:`Space.to_document` gives it."""
     fixed: Mapping[str, Value]
-    """What all workloads share."""
+    """The facts that all workloads share."""
     names: frozenset[str]
-    """What differs between them, which stays a name."""
+    """The facts in which workloads differ; these stay names."""
 
     @property
     def knobs(self) -> Mapping[str, Mapping[str, Any]]:
@@ -67,7 +68,7 @@ class Surroundings:
         return name not in self.knobs and root != "device" and fact.partition(".")[0] in self.names
 
     def put_in(self, node: Name | Item, values: Mapping[str, Value], vacuous: bool) -> Node:
-        """What stands for a name: a knob's value, a fact, or the name itself where workloads differ in it."""
+        """What replaces a name: a knob's value, a fact, or the name itself if workloads differ in it."""
         name = node.name if isinstance(node, Name) else node.knob
         if name in self.knobs:
             if name not in values:
@@ -90,14 +91,14 @@ class Surroundings:
             found = compute.lookup(self.fixed, path)
         else:
             found = freeze(self.space["facts"].get(f"{DEVICE}{path}"))
-        assert found is not None  # the rule was bound before it was written down
+        assert found is not None  # the space was valid when it was stored, so its rules only use known names
         return found
 
 
 def guard(surroundings: Surroundings, configuration: Mapping[str, Any]) -> Node:
-    """The condition under which the space allows ``configuration``: ``Literal(True)`` where it always does.
+    """The condition under which the space allows ``configuration``; ``Literal(True)`` if it always does.
 
-    Raises :class:`InputError` for a rule that cannot be said of the workload alone.
+    Raises :class:`InputError` for a rule that cannot be written with names of the workload only.
     """
     values = {name: freeze(value) for name, value in configuration.items()}
     parts = [_settled(surroundings, parse(t), values, True) for t in surroundings.space["constraints"]]
@@ -111,7 +112,7 @@ def guard(surroundings: Surroundings, configuration: Mapping[str, Any]) -> Node:
 
 
 def _settled(around: Surroundings, tree: Node, values: Mapping[str, Value], vacuous: bool) -> Node:
-    """A rule with everything put in; a missing knob decides it as ``vacuous`` says."""
+    """A rule with everything substituted. If it uses a knob that does not exist, its value is ``vacuous``."""
     operands = tree.operands if isinstance(tree, Boolean) else (tree,)
     sign = tree.operator if isinstance(tree, Boolean) else "and"
     done: list[Node] = []
@@ -119,7 +120,7 @@ def _settled(around: Surroundings, tree: Node, values: Mapping[str, Value], vacu
         try:
             done.append(_folded(around, operand, values, vacuous))
         except _Ends as end:
-            # Whoever gets so far is decided here: nothing behind it is looked at.
+            # If evaluation gets to this operand, it decides the rule, and later operands do not matter.
             if any(around._is_open(node) for node in walk(operand)):
                 raise _cannot("a rule that may need a knob that does not exist") from None
             done.append(Literal(end.holds))
@@ -134,7 +135,7 @@ def _folded(around: Surroundings, node: Node, values: Mapping[str, Value], vacuo
         case Name() | Item():
             return around.put_in(node, values, vacuous)
         case Literal():
-            return Literal(node.value)  # nodes are compared, and where one stood does not matter
+            return Literal(node.value)  # without its place in the text, so that equal nodes compare equal
         case Boolean(operator=sign):
             done: list[Node] = []
             for operand in node.operands:
@@ -175,7 +176,7 @@ def _constant(node: Node) -> Node:
 
 
 def _joined(sign: Any, parts: Sequence[Node]) -> Node:
-    """``parts`` joined by ``and`` or ``or``, without those that change nothing."""
+    """``parts`` joined by ``and`` or ``or``, without redundant ones."""
     neutral, final = (TRUE, FALSE) if sign == "and" else (FALSE, TRUE)
     kept: list[Node] = []
     for part in parts:
@@ -197,7 +198,7 @@ def _not(node: Node) -> Node:
 def _cannot(what: str) -> InputError:
     return InputError(
         Problem(
-            f"{what} cannot be said of the workload alone",
+            f"{what} cannot be written in terms of the workload alone",
             hint="write the rule as JSON, which asks the space itself: autotune rule -o rule.json",
         )
     )

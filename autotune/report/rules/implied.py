@@ -1,7 +1,7 @@
-"""What conditions on a workload say of one another: whether one of them is decided by those before it. Pure.
+"""Whether a condition on a workload is already decided by conditions that were asked before it. Pure.
 
-A condition is taken apart into *facts* that hold together, each of one quantity: a bound, an equality, that
-it is a multiple. Of what is none of these is known that it is true or false, and no more.
+A condition is split into *facts* that hold together, each about one quantity: a bound, an equality, that it
+is a multiple. Other conditions are not analysed: they are facts that are true or false.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from autotune.space.language.syntax import Binary, Boolean, Comparison, Literal,
 
 MULTIPLE, NO_MULTIPLE = "is a multiple of", "is no multiple of"
 HOLDS, FAILS = "holds as", "fails as"
-"""Of a condition that is taken apart no further; the value is ``True``."""
+"""Signs for a condition that is not analysed; the value is ``True``."""
 _TURNED = {"<=": ">=", "<": ">", ">=": "<=", ">": "<", "==": "==", "!=": "!="}
-"""Each sign as it stands once its sides are exchanged."""
+"""Each sign after its sides are exchanged."""
 _OPPOSITE = {"<=": ">", ">": "<=", "<": ">=", ">=": "<", "==": "!=", "!=": "=="}
 _OPPOSITE |= {MULTIPLE: NO_MULTIPLE, NO_MULTIPLE: MULTIPLE, HOLDS: FAILS, FAILS: HOLDS}
 
@@ -38,19 +38,19 @@ class Fact:
 
 @dataclass(frozen=True)
 class Known:
-    """What has been asked of a workload before, and how it was answered."""
+    """What is known about a workload from the conditions asked before."""
 
     facts: tuple[Fact, ...] = ()
-    """All of them hold."""
+    """Facts that hold."""
     refuted: tuple[tuple[Fact, ...], ...] = ()
-    """Of each of these not all facts hold."""
+    """Sets of facts of which at least one does not hold."""
 
     def after(self, condition: Node, holds: bool) -> Known:
         facts = (*self.facts, *facts_of(condition, holds))
         return Known(facts, self.refuted if holds else (*self.refuted, facts_of(condition)))
 
     def decides(self, condition: Node) -> bool | None:
-        """What ``condition`` comes to; ``None`` where that is open."""
+        """The value of ``condition`` if what is known decides it; else ``None``."""
         if isinstance(condition, Literal):
             return bool(condition.value)
         asked = facts_of(condition)
@@ -65,7 +65,7 @@ class Known:
 
 
 def question(condition: Condition) -> Node:
-    """The condition of a tree in the language of the guards."""
+    """The condition of a tree as a syntax tree, as guards are."""
     if isinstance(condition, Equals):
         return Comparison(("==",), (Name(condition.name), Literal(condition.value)))
     product = _product(list(map(Name, condition.product)))
@@ -77,7 +77,7 @@ def _product(factors: Sequence[Node]) -> Node:
 
 
 def facts_of(condition: Node, holds: bool = True) -> tuple[Fact, ...]:
-    """What is true together where ``condition`` ``holds``, or else where it does not."""
+    """Facts that hold together if ``condition`` is true (``holds``), or if it is false (``holds=False``)."""
     match condition:
         case Boolean(sign, operands) if (sign == "and") == holds:
             return tuple(fact for operand in operands for fact in facts_of(operand, holds))
@@ -97,12 +97,12 @@ def facts_of(condition: Node, holds: bool = True) -> tuple[Fact, ...]:
 def _implies(one: Fact, other: Fact) -> bool:
     """Whether ``other`` is true wherever ``one`` is."""
     return one.quantity == other.quantity and (
-        _follows(one, other) or _follows(other.opposite, one.opposite)  # the same said the other way round
+        _follows(one, other) or _follows(other.opposite, one.opposite)  # the contrapositive
     )
 
 
 def _follows(one: Fact, other: Fact) -> bool:
-    """As :func:`_implies`, of facts of the same quantity."""
+    """As :func:`_implies` for two facts of the same quantity, without the contrapositive."""
     a, b = one.value, other.value
     if one.sign == other.sign and a == b:
         return True

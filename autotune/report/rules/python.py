@@ -1,7 +1,7 @@
 """A rule as a Python function that people read, review and copy: no imports, only ``if`` and ``return``.
 
-A configuration that the constraints forbid for some workloads stands behind the condition under which they
-allow it (:mod:`autotune.report.rules.guards`), with the next best behind it.
+A configuration that the constraints forbid for some workloads is returned under the condition under which
+they allow it (:mod:`autotune.report.rules.guards`), followed by the next best configuration.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from autotune.space.spec import say_workload
 WIDTH = 100
 _STEP = "    "
 _TOGETHER = "\N{NO-BREAK SPACE}"
-"""Stands for a blank at which no line is broken."""
+"""Takes the place of a blank at which lines must not be broken."""
 
 
 def python_text(rule: Rule) -> str:
-    """The module. Raises :class:`InputError` where a name or a constraint cannot be written in it."""
+    """The text of the module. Raises :class:`InputError` if a name or constraint has no form in Python."""
     for name in rule.names:
         if not name.isidentifier() or keyword.iskeyword(name):
             hint = "write the rule as JSON: autotune rule -o rule.json"
@@ -62,7 +62,7 @@ class _Writer:
         yield from self._tree(rule.tree, _STEP, Known())
 
     def _chains(self, tree: Tree, known: Known) -> Iterator[list[tuple[int, Node]]]:
-        """Those of all leaves."""
+        """The chains of all leaves."""
         if isinstance(tree, Leaf):
             yield self._chain(tree, known)
             return
@@ -71,9 +71,9 @@ class _Writer:
         yield from self._chains(tree.otherwise, known.after(asked, holds=False))
 
     def _chain(self, leaf: Leaf, known: Known) -> list[tuple[int, Node]]:
-        """What a leaf may come to, each with what is asked first: up to one that is always allowed.
+        """The configurations that a leaf may return, each with its condition, up to one always allowed.
 
-        Left out is what cannot be allowed, by what was asked before and since no earlier one was.
+        Configurations that cannot be allowed there, by what is known from earlier conditions, are left out.
         """
         chain: list[tuple[int, Node]] = []
         for place in leaf.take:
@@ -128,7 +128,7 @@ def _condition(condition: Condition) -> str:
 
 
 def _python(node: Node) -> str:
-    """A guard as text, over the names of the workload."""
+    """A guard as Python text, over the names of the workload."""
     if any(isinstance(inner, Call) and inner.function == "log2" for inner in walk(node)):
         hint = "write the rule as JSON: autotune rule -o rule.json"
         raise InputError(Problem("log2 in a constraint needs an import in Python", hint=hint))
@@ -136,7 +136,7 @@ def _python(node: Node) -> str:
 
 
 class _Plainer(ast.NodeTransformer):
-    """What a compiled rule looks up or calls, written with names and operators."""
+    """Rewrites look-ups and calls of a compiled rule as names and operators."""
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         assert isinstance(node.slice, ast.Constant)
@@ -154,7 +154,7 @@ class _Plainer(ast.NodeTransformer):
 
 
 def _evidence(rule: Rule) -> Iterator[str]:
-    """How the rule is known: studies, device, day, regret, and what it holds for and what not."""
+    """How the rule is known: studies, device, day, regret, and the workloads that it is for."""
     known = rule.evidence
     studies = known.get("studies", ())
     device = known.get("device") or "an unknown device"
@@ -167,7 +167,7 @@ def _evidence(rule: Rule) -> Iterator[str]:
     yield f"Regret: {say_regret(known)}, geometric mean (worst)."
     yield from _regrets(known.get("regret", {}))
     yield ""
-    yield "Workloads that it was learned from; it says little of what lies far outside:"
+    yield "Workloads that it was learned from; it says little about others that are far from these:"
     texts = [
         ", ".join(f"{name}{_TOGETHER}{value}" for name, value in workload.items())
         for workload in rule.workloads
@@ -180,17 +180,17 @@ def _evidence(rule: Rule) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: str = "") -> Iterator[str]:
-    """Lines for a docstring, broken neither within a name nor between a fact and its value."""
+    """Lines for a docstring, not broken inside a name or between a fact and its value."""
     plainly = _plainly(text)
     lines = wrap(plainly, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
     return (line.replace(_TOGETHER, " ") for line in lines)
 
 
 def say_regret(evidence: Mapping[str, Any]) -> str:
-    """What a regret is a ratio of: 1 is the best that was measured, more is worse."""
+    """Which ratio a regret is: 1 means as good as the best that was measured, more is worse."""
     metric = evidence.get("metric", "the metric")
     if evidence.get("goal") == "maximize":
-        return f"the best {metric} that was measured over what the choice has"
+        return f"the best {metric} that was measured over that of the choice"
     return f"{metric} over the best that was measured"
 
 
@@ -209,5 +209,5 @@ def _say(numbers: Mapping[str, Any]) -> str:
 
 
 def _plainly(text: str) -> str:
-    """Without what would end a docstring."""
+    """``text`` without characters that would end or change a docstring."""
     return text.replace("\\", "/").replace('"', "'")

@@ -1,7 +1,7 @@
-"""How much slower than the best a rule is: where it learned, and where it did not. Pure.
+"""How much worse than the best a rule is, on workloads that it was learned from and on others. Pure.
 
 A *policy* maps a workload to the columns that it would take, best first; the first that the constraints
-allow for the workload counts. Beside the tree stand the policies that need no learning: one configuration
+allow for the workload counts. The tree is compared with policies that need no learning: one configuration
 for all, that of the nearest workload, the default.
 """
 
@@ -22,38 +22,39 @@ Workload = Mapping[str, Value]
 Policy = Callable[[Workload], Sequence[int]]
 
 WORTH = 0.01
-"""Of trees whose regrets on left-out workloads are no further apart than this, the smallest is taken."""
+"""Of trees whose regrets on left-out workloads differ by no more than this, the smallest is taken."""
 MOST_LEAVES = 8
 MOST_FOLDS = 12
-"""A workload is left out by itself where there are no more than so many."""
+"""With more workloads than this, several are left out at once."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """What is known of some workloads."""
+    """The measured losses of configurations on some workloads."""
 
     workloads: tuple[Workload, ...]
     names: tuple[str, ...]
-    """What differs among them."""
+    """The facts in which the workloads differ."""
     losses: Floats
-    """Logarithms of the metric, smaller is better, of shape (workloads, configurations); NaN: no number."""
+    """Logarithms of the metric, smaller is better; shape (workloads, configurations), NaN without a value."""
     forbidden: np.ndarray
-    """Of the same shape: whether the constraints forbid the configuration there."""
+    """Of the same shape: whether the constraints forbid the configuration for the workload."""
     found_by: tuple[frozenset[int], ...]
-    """For each column, the rows whose search found it; a column that nobody's did is known beforehand."""
+    """For each column, the rows whose search found it; a column that none found was known beforehand."""
     default: int | None
+    """The column of the default."""
 
     @property
     def regrets(self) -> Floats:
-        """The losses over the least of their row."""
+        """The losses less the smallest of their row."""
         best: Floats = np.nanmin(self.losses, axis=1, keepdims=True)
         return self.losses - best
 
     def without(self, out: Sequence[int]) -> tuple[Table, list[int]]:
-        """What would be known had the rows ``out`` not been searched, and the columns that are left."""
+        """What would be known if the rows ``out`` had not been searched, and which columns are left."""
         gone = frozenset(out)
         rows = [r for r in range(len(self.workloads)) if r not in gone]
-        # The default is known without any search, even where one came to no better.
+        # The default is known without any search, even if a search found nothing better.
         kept = [c for c, by in enumerate(self.found_by) if c == self.default or not by or by - gone]
         renumbered = {r: n for n, r in enumerate(rows)}
         table = Table(
@@ -67,7 +68,7 @@ class Table:
         return table.working(), kept
 
     def working(self) -> Table:
-        """Without the workloads for which nothing works."""
+        """The table without workloads for which no configuration has a value."""
         works = [not all(row) for row in np.isnan(self.losses).tolist()]
         if all(works):
             return self
@@ -83,17 +84,18 @@ class Table:
 
 @dataclass(frozen=True)
 class Regret:
-    """How much slower than the best of the measured configurations, over some workloads."""
+    """How much worse than the best of the measured configurations a policy is, over some workloads."""
 
     mean: float
-    """Geometric mean of the ratios to the best; 1 is the best. NaN where there is no workload."""
+    """The geometric mean of the ratios to the best; 1 is the best. NaN if no choice works."""
     worst: float
+    """The largest of the ratios."""
     failures: int
-    """Workloads for which the choice fails, or for which nothing is left to choose; in neither number."""
+    """For how many workloads the choice fails, or there is none; ``mean`` and ``worst`` leave these out."""
     workloads: int
 
     def is_better_than(self, other: Regret) -> bool:
-        """Whether there are fewer failures, or as many and the mean is better by more than :data:`WORTH`."""
+        """Whether it has fewer failures, or as many and a mean that is better by more than :data:`WORTH`."""
         if self.failures != other.failures:
             return self.failures < other.failures
         return self.mean * (1 + WORTH) < other.mean
@@ -110,14 +112,14 @@ def tree_policy(node: Node) -> Policy:
 
 
 def single_policy(table: Table) -> Policy:
-    """The one configuration whose regret over all is least."""
+    """One configuration for all workloads: the one with the smallest total regret."""
     losses = np.where(np.isnan(table.regrets), FAILS, table.regrets).sum(axis=0)
     order = tuple(int(place) for place in np.argsort(losses, kind="stable"))
     return lambda workload: order
 
 
 def nearest_policy(table: Table) -> Policy:
-    """The best configuration of the nearest workload; where it is forbidden, of the next one."""
+    """The best configuration of the nearest workload; if that is forbidden, of the next nearest."""
 
     def choose(workload: Workload) -> Sequence[int]:
         apart = [distance(_part(workload, table), _part(other, table)) for other in table.workloads]
@@ -137,12 +139,12 @@ def _part(workload: Workload, table: Table) -> Workload:
 
 
 def regret_of(policy: Policy, table: Table) -> Regret:
-    """Over the workloads of ``table``, of which none may be without any number."""
+    """The regret of ``policy`` over the workloads of ``table``, each of which must have some value."""
     return _summed([_regret(policy(w), table, row) for row, w in enumerate(table.workloads)])
 
 
 def _regret(take: Sequence[int], table: Table, row: int) -> float:
-    """The logarithm of the ratio to the best; NaN where what is taken has no number."""
+    """The logarithm of the ratio to the best; NaN if the configuration that is taken has no value."""
     allowed = [column for column in take if not table.forbidden[row, column]]
     return float(table.regrets[row, allowed[0]]) if allowed else math.nan
 
@@ -154,9 +156,9 @@ def _summed(regrets: Sequence[float]) -> Regret:
 
 
 def doubts(regrets: Mapping[str, Mapping[str, Regret]]) -> tuple[str, ...]:
-    """Where one configuration for all was better for workloads that a rule was not learned from.
+    """Remarks if one configuration for all was better than the rule, on workloads it was not learned from.
 
-    ``regrets``: by where it is judged, then by policy.
+    ``regrets`` are by the set of workloads, then by policy.
     """
     unseen = {"left out": "left out in turn", "held out": "that are held out"}
     return tuple(
@@ -167,14 +169,14 @@ def doubts(regrets: Mapping[str, Mapping[str, Regret]]) -> tuple[str, ...]:
 
 
 def left_out(make: Callable[[Table], Policy], table: Table) -> Regret:
-    """Each workload in turn chosen for by what the others alone would have taught."""
+    """The regret if the choice for each workload is learned from the others only."""
     return _summed(_left_out(lambda rest: [make(rest)], table)[0])
 
 
 def _left_out(make: Callable[[Table], Sequence[Policy]], table: Table) -> list[list[float]]:
     """For each of the policies, the regret on each workload when it was left out.
 
-    Of many workloads several are left out at once, no two of which are neighbours in the file.
+    With many workloads, several are left out at once, no two of which are neighbours in the file.
     """
     found: list[list[float]] = []
     rows = range(len(table.workloads))
@@ -190,10 +192,9 @@ def _left_out(make: Callable[[Table], Sequence[Policy]], table: Table) -> list[l
 
 
 def learn(table: Table, most_leaves: int = MOST_LEAVES, price: float | None = None) -> Node:
-    """The tree, grown and then pruned to where a larger one is no better for workloads left out.
+    """The tree, grown and then pruned until a larger one is no better on left-out workloads.
 
-    With fewer than three workloads nothing can be left out that says something: then each leaf has to bring
-    as much as :data:`WORTH`. With a ``price`` of a leaf it is that which decides.
+    ``price`` is the gain that a leaf must bring; ``None`` means that of :func:`price_of`.
     """
     whole = grow(table.workloads, table.names, table.regrets)
     if price is None:
@@ -202,7 +203,10 @@ def learn(table: Table, most_leaves: int = MOST_LEAVES, price: float | None = No
 
 
 def price_of(table: Table, whole: Node) -> float:
-    """What a leaf has to bring, by what trees of that price are worth on workloads left out."""
+    """The gain that a leaf must bring, chosen by the regrets of trees pruned with it on left-out workloads.
+
+    With fewer than three workloads, leaving one out says nothing, and it is :data:`WORTH`.
+    """
     tried = middles(prices(whole))
     if len(table.workloads) < 3:
         return WORTH
@@ -219,9 +223,9 @@ def price_of(table: Table, whole: Node) -> float:
 
 
 def left_out_tree(table: Table, most_leaves: int = MOST_LEAVES) -> Regret:
-    """The regret of the whole procedure: each workload is chosen for by a tree learned without it.
+    """The regret of the whole procedure: the choice for each workload is by a tree learned without it.
 
-    With many workloads the price of a leaf is the one that all of them have led to; else it is found anew.
+    With many workloads, the price of a leaf is determined once from all of them; otherwise each time anew.
     """
     many = len(table.workloads) > MOST_FOLDS
     price = price_of(table, grow(table.workloads, table.names, table.regrets)) if many else None

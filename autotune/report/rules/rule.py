@@ -1,4 +1,4 @@
-"""A rule for a family of studies, learned from its cross measurement, with what it costs against the best."""
+"""A rule for a family of studies, learned from its cross measurement, and its regret."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ class Learned:
 
     rule: Rule
     regrets: Mapping[str, Mapping[str, Regret]]
-    """By where it is judged (``learned from``, ``left out``, ``held out``), then by policy."""
+    """By the set of workloads (``learned from``, ``left out``, ``held out``), then by policy."""
     remarks: tuple[str, ...]
-    """What the reader should know: workloads that are missing, or for which nothing works, and whether the
-    rule is worth its leaves."""
+    """Notes for the user: workloads that are missing or for which nothing works, and whether one
+    configuration for all is better than the rule."""
     matrix: Matrix
 
 
 def make_rule(store: Store, study: StudyRecord, most_leaves: int = MOST_LEAVES) -> Learned:
-    """The rule for the workloads that share all else with ``study``.
+    """The rule for the workloads of the studies that otherwise agree with ``study``.
 
-    Raises :class:`InputError` where nothing was measured yet that a rule could rest on.
+    Raises :class:`InputError` if nothing was measured yet that a rule could be learned from.
     """
     matrix = load_matrix(store, family_of(store, study))
     table, remarks = _searched(matrix)
@@ -97,17 +97,17 @@ def _table(matrix: Matrix, rows: Sequence[int], names: Sequence[str]) -> Table:
 
 
 def _searched(matrix: Matrix) -> tuple[Table, tuple[str, ...]]:
-    """What is learned from, and what had to be left aside."""
+    """The table that a rule is learned from, and remarks on what is missing in it."""
     remarks, rows, names = [], [], varying(matrix)
     for row, cells in enumerate(matrix.cells):
         label = say_workload({name: matrix.workloads[row][name] for name in names})
         statuses = {cell.status for cell in cells}
         if "ok" in statuses:
             if NOT_MEASURED in statuses:
-                remarks.append(f"not all winners were measured for {label}: search it again to do that")
+                remarks.append(f"not all winners were measured for {label}: search it again to measure them")
             rows += [] if matrix.held_out[row] else [row]
         elif statuses <= {NOT_MEASURED}:
-            remarks.append(f"nothing was measured again for {label}: search on to do that")
+            remarks.append(f"nothing was measured again for {label}: go on searching, and it will be")
         else:
             remarks.append(f"nothing works for {label}")
     return _table(matrix, rows, names), tuple(remarks)
@@ -119,7 +119,7 @@ def _held_out(matrix: Matrix, names: Sequence[str]) -> Table:
 
 
 def varying(matrix: Matrix) -> tuple[str, ...]:
-    """What differs among the workloads; where nothing does (there is one only), all that they have."""
+    """The facts in which the workloads differ; all facts if there is only one workload."""
     first = matrix.workloads[0]
     differing = [name for name in first if any(w[name] != first[name] for w in matrix.workloads)]
     return tuple(differing or first)
@@ -134,8 +134,8 @@ def _nothing(matrix: Matrix) -> Problem:
         return Problem(f"nothing that was measured again for the study {name} works")
     return Problem(
         f"nothing of the study {name} was measured again yet, so there is nothing to choose between",
-        hint="let the search come to its end: autotune search SPACE goes on with it"
-        " (measure: {finalists: 0} leaves it out)",
+        hint="let the search finish: autotune search SPACE goes on with it"
+        " (with measure: {finalists: 0} nothing is measured again)",
     )
 
 
@@ -147,10 +147,10 @@ def _rule(
     regrets: Mapping[str, Mapping[str, Regret]],
     remarks: Sequence[str],
 ) -> Rule:
-    """The rule with the configurations that it may take, and no others."""
+    """The rule, with only those configurations that it may choose."""
     tree, used = _compact(tree, table)
     first = matrix.studies[0]
-    space_from_document(first.document["space"])  # an archive may have brought another
+    space_from_document(first.document["space"])  # raises if an archive has brought an invalid one
     space = {name: value for name, value in first.document["space"].items() if name != "workload"}
     return Rule(
         study=first.name,
@@ -180,7 +180,10 @@ def _plain(values: FrozenMap) -> dict[str, Any]:
 
 
 def _compact(tree: Tree, table: Table) -> tuple[Tree, list[int]]:
-    """Leaves with what they prefer, then what else some leaf prefers, the default last; renumbered."""
+    """The tree with shorter leaves, whose columns are renumbered, and the columns that are used.
+
+    A leaf takes what it prefers, then what other leaves prefer, and the default last.
+    """
     preferred = list(dict.fromkeys(leaf.take[0] for leaf in leaves(tree)))
     last = [] if table.default is None else [table.default]
     used = list(dict.fromkeys([*preferred, *last]))

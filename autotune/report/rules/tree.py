@@ -1,10 +1,10 @@
 """Learning a decision tree whose leaves are configurations. Pure.
 
-The loss of a tree is the regret of what its leaves take: the logarithm of the time over the best of the
-workload, summed. Two levels are searched exhaustively (every tree of up to four leaves), then each side
+The loss of a tree is the sum of the regrets of its choices: the logarithms of the time over the best time
+of the workload. Two levels are searched exhaustively (every tree of up to four leaves), then each side
 again in the same way. Such a tree is too large; it is pruned by cost and complexity (Breiman et al.,
-Classification and Regression Trees, 1984, chapter 3), and how far is decided by workloads that were left
-out (:mod:`autotune.report.rules.regret`).
+Classification and Regression Trees, 1984, chapter 3), to an extent that is decided on workloads that were
+left out (:mod:`autotune.report.rules.regret`).
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from autotune.space.configuration import Value
 Floats = NDArray[np.float64]
 
 FAILS = 1e3
-"""Stands for the regret of a configuration that fails for a workload, while trees are compared. It is more
-than all regrets together, so that a tree with fewer failures is the better one, whatever its regrets; no
-regret that is stated contains it."""
+"""The regret of a configuration that fails for a workload, while trees are compared. It is larger than all
+regrets together, so that a tree with fewer failures is better, whatever its regrets. No reported regret
+contains it."""
 
 LEAST = 1e-6
-"""A smaller gain is none."""
+"""Smaller gains are ignored."""
 
 PRICE = 2e-3
-"""What a leaf costs while a tree grows, so that of two that are as good the smaller one is found, and noise
-is not followed into every corner."""
+"""The cost of a leaf while a tree grows, so that of two equally good trees the smaller is found, and noise
+is not fitted."""
 
 
 LOOKED_AHEAD = 40
-"""Workloads of a node up to which two levels are searched; with more one question says enough at a time."""
+"""Two levels are searched in nodes of up to so many workloads; with more, one level at a time is enough."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A tree in the making: what it would be as a leaf, and what lies below."""
+    """A tree while it is learned: what it would be as a leaf, and the nodes below."""
 
     loss: float
-    """Of the node as a leaf, summed over its workloads."""
+    """The loss of the node as a leaf, summed over its workloads."""
     take: tuple[int, ...]
-    """All columns, the best first."""
+    """All columns, the best for these workloads first."""
     condition: Condition | None = None
     then: Node | None = None
     otherwise: Node | None = None
@@ -62,7 +62,7 @@ class Node:
 
     @property
     def total(self) -> float:
-        """The loss of its leaves."""
+        """The sum of the losses of its leaves."""
         return sum(part.total for part in self.parts) if self.parts else self.loss
 
     def tree(self) -> Tree:
@@ -72,7 +72,7 @@ class Node:
 
 
 def grow(workloads: Sequence[Mapping[str, Value]], names: Sequence[str], regrets: Floats) -> Node:
-    """The tree that fits best; ``regrets`` has shape (workloads, configurations), NaN where one fails."""
+    """The tree that fits best; ``regrets`` has shape (workloads, configurations), NaN for failures."""
     losses = np.where(np.isnan(regrets), FAILS, regrets)
     return _grown(list(workloads), names, losses)
 
@@ -86,7 +86,7 @@ def _grown(workloads: list[Mapping[str, Value]], names: Sequence[str], losses: F
     best, least = None, leaf.loss + PRICE
     for question in asked:
         cost = _below(asked, losses, question.holds) + _below(asked, losses, ~question.holds)
-        if cost < least - LEAST:  # of two that are as good the simpler one, which comes first
+        if cost < least - LEAST:  # of two equally good questions, the simpler one, which comes first
             best, least = question, cost
     if best is None:
         return leaf
@@ -98,7 +98,7 @@ def _grown(workloads: list[Mapping[str, Value]], names: Sequence[str], losses: F
 
 
 def _below(asked: Sequence[Question], losses: Floats, inside: NDArray[np.bool_]) -> float:
-    """The least loss of the workloads ``inside`` with one more question at most, and the price of leaves."""
+    """The least loss of the workloads ``inside`` with at most one more question, plus the price of leaves."""
     own = losses[inside]
     whole = own.sum(axis=0)
     if len(losses) > LOOKED_AHEAD:
@@ -110,14 +110,14 @@ def _below(asked: Sequence[Question], losses: Floats, inside: NDArray[np.bool_])
 
 
 def _leaf(losses: Floats) -> Node:
-    """Takes what is best on the geometric mean; of equals the one whose worst case is better."""
+    """A leaf that takes the best on the geometric mean; of equal ones, the one with the better worst case."""
     total, worst = losses.sum(axis=0), losses.max(axis=0)
     order = np.lexsort((worst, np.round(total / LEAST)))
     return Node(float(total[order[0]]), tuple(int(place) for place in order))
 
 
 def pruned(node: Node, price: float) -> Node:
-    """The smallest tree that is best where each leaf costs ``price``."""
+    """The smallest tree that is best if each leaf costs ``price``."""
     if not node.parts:
         return node
     then, otherwise = (pruned(part, price) for part in node.parts)
@@ -128,7 +128,7 @@ def pruned(node: Node, price: float) -> Node:
 
 
 def prices(node: Node) -> list[float]:
-    """The prices of a leaf at which the best tree becomes smaller, from 0 to where one leaf is left."""
+    """The prices of a leaf at which the best tree becomes smaller, from 0 to the one that leaves one leaf."""
     found = [0.0]
     while node.parts:
         price = max(min(_link(inner) for inner in _inner(node)), found[-1])
@@ -142,12 +142,12 @@ def _inner(node: Node) -> list[Node]:
 
 
 def _link(node: Node) -> float:
-    """What each further leaf of the node brings."""
+    """The gain of the node's subtree for each leaf beyond the first."""
     return (node.loss - node.total) / (node.leaves - 1)
 
 
 def limited(node: Node, leaves: int) -> Node:
-    """The tree with at most so many leaves."""
+    """The tree pruned to at most ``leaves`` leaves."""
     for price in prices(node):
         smaller = pruned(node, price * (1 + 1e-9) + LEAST / 10 if price else 0.0)
         if smaller.leaves <= leaves:

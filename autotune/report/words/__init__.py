@@ -1,1 +1,1 @@
-"""What a study, a trial or a verdict comes to, in sentences."""
+"""Studies, trials and verdicts in sentences."""

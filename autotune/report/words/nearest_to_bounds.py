@@ -1,4 +1,4 @@
-"""Where every trial was past a bound: which came nearest, for that says whether it can be met at all."""
+"""If every trial was past a bound: which trials came nearest, which shows whether it can be met at all."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from autotune.store.records import TrialRecord
 def nearest_to_bounds(
     trials: Sequence[TrialRecord], metrics: Sequence[Mapping[str, Any]]
 ) -> list[tuple[TrialRecord, str]]:
-    """For each metric past whose bound several trials were the nearest, and by how much it is past it.
+    """For each metric whose bound several trials violate, the nearest of them and a text on by how much.
 
-    ``metrics`` as a study keeps them. The message of a trial tells of the first of its bounds alone.
+    ``metrics`` are as a study keeps them. The message of a trial itself is about its first violated bound
+    only.
     """
     wrong = [trial for trial in trials if trial.status is Status.WRONG]
     said = []

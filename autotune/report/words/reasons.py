@@ -1,4 +1,4 @@
-"""Why a configuration was proposed, in words, and how what was predicted of it compares with what came."""
+"""Why a configuration was proposed, in words, and how its predictions compare with the measurements."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ Numbers = Mapping[str, int]
 MODELLED = ("expected improvement", "large improvement", "expected hypervolume improvement")
 
 PARTS = ("predicted", "spread", "logarithmic")
-"""Of a reason: what a model says of a metric."""
+"""The keys of a reason with a model's prediction of a metric."""
 
 KINDS: Mapping[str, str] = {
     "default": "the default: what is used today is tried first",
     "given": "named by the study as worth a try: search.first",
     "initial": "one of the first tries, spread out before there is a model",
     "uniform": "drawn at random from what was not tried yet",
-    "newcomer": "drawn at random: too little was known, or nothing new could be made of it",
+    "newcomer": "drawn at random: too little was known, or nothing new could be made from it",
     "way out": "drawn at random: the last tries brought nothing better, so the model is not trusted alone",
-    "towards a success": "what is likeliest to succeed, as nothing has yet",
+    "towards a success": "the likeliest to succeed, since nothing has succeeded yet",
     "best elsewhere": "the best of what was tried in earlier studies",
-    "switch turned": "one switch (a flag or a choice) turned around the best, as earlier studies suggest",
+    "switch turned": "the best with one switch (a flag or a choice) changed, as earlier studies suggest",
     "expected improvement": "the largest improvement that the model expects",
     "large improvement": "a way out of tries that brought nothing better: the model was asked for much more",
-    "expected hypervolume improvement": "what the model expects to push the front out most",
+    "expected hypervolume improvement": "the largest extension of the front that the model expects",
     "grid": "the next point of the grid",
     "mutation": "a mutation",
     "crossover": "a crossing",
     "drawn": "drawn from the policy",
-    "near": "a few steps from a draw of the policy, all of which had been tried",
-    "sampled": "what the sampler drew",
-    "projected": "the nearest that is feasible and new to what the sampler drew",
+    "near": "a few steps from a draw of the policy, since all its draws had been tried",
+    "sampled": "drawn by the sampler",
+    "projected": "the feasible and untried configuration nearest to a draw of the sampler",
     "re-measurement": "measured again for the final comparison",
 }
-"""What each kind of proposal means. A kind that is not here is shown by its name."""
+"""Sentences for the kinds of proposals. Other kinds are shown by their names."""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What was predicted of one metric of a trial, and what was measured."""
+    """The prediction of one metric of a trial, and its measured value."""
 
     metric: str
     unit: str
@@ -56,10 +56,11 @@ class Expectation:
     """One predicted standard deviation below and above."""
     measured: float | None
     off: float | None
-    """By how many predicted standard deviations the measured value was better; worse below 0."""
+    """By how many predicted standard deviations the measured value is better; below 0 it is worse."""
 
     def say(self) -> str:
-        """``time 3.2 ms (2.8 ms to 3.7 ms), measured 3.1 ms: better by 0.2 standard deviations``."""
+        """``time 3.2 ms (68%: 2.8 ms to 3.7 ms); measured 3.1 ms, better than predicted by 0.2 standard
+        deviations``."""
         low, high = say_value(self.low, self.unit, 3), say_value(self.high, self.unit, 3)
         text = f"{self.metric} {say_value(self.predicted, self.unit)} (68%: {low} to {high})"
         if self.measured is None or self.off is None:
@@ -74,7 +75,7 @@ class Expectation:
 def expectations(
     reason: Document, metrics: Sequence[MetricSpec], measured: Mapping[str, float]
 ) -> tuple[Expectation, ...]:
-    """What ``reason`` predicts of each metric, beside its measured value; empty where it predicts nothing."""
+    """The predictions in ``reason`` for each goal, with the ``measured`` values; empty if it has none."""
     goals = [metric for metric in metrics if metric.goal]
     found = []
     for goal in goals:
@@ -85,7 +86,7 @@ def expectations(
 
 
 def _of(part: Any, goal: MetricSpec, goals: Sequence[MetricSpec]) -> Any:
-    """A part of a reason for one goal: by its name, or the only one."""
+    """The entry of a reason's part for one goal; a part that is no mapping is for the first goal."""
     if isinstance(part, Mapping):
         return part.get(goal.name)
     return part if goal is goals[0] else None
@@ -106,7 +107,7 @@ def _expectation(
 
 
 def say_reason(reason: Document, metrics: Sequence[MetricSpec], numbers: Numbers | None = None) -> list[str]:
-    """The reason in words, a thought a line. ``numbers`` name the trials that it mentions."""
+    """The reason in words, as several lines. ``numbers`` has the numbers of the trials that it mentions."""
     if not reason:
         return ["nobody proposed it"]
     kind = str(reason.get("kind", "unknown"))
@@ -120,7 +121,7 @@ def say_reason(reason: Document, metrics: Sequence[MetricSpec], numbers: Numbers
 
 
 def _beside(reason: Document) -> Iterator[str]:
-    """What belongs to no kind alone."""
+    """Lines on entries of a reason that do not depend on its kind."""
     if "arm" in reason:
         yield (
             f"arm {reason['arm']}: drew {reason['score']:.2f}, the highest; its credit was"
@@ -136,7 +137,7 @@ def _beside(reason: Document) -> Iterator[str]:
 
 
 def _modelled(reason: Document, goal: MetricSpec, numbers: Numbers) -> str:
-    """Whether the predicted value itself promises the improvement, or that little is known there."""
+    """Whether the predicted value is an improvement (exploiting), or only its uncertainty (exploring)."""
     best, predicted = reason.get("best"), reason.get("predicted")
     if best is None or not isinstance(predicted, float):
         return ""
@@ -181,4 +182,4 @@ DETAILS: Mapping[str, Callable[[Document, MetricSpec, Numbers], str]] = {
     "grid": _level,
     "re-measurement": _label,
 }
-"""What a kind adds to its sentence."""
+"""For some kinds, a function that completes the sentence."""

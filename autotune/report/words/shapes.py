@@ -1,4 +1,4 @@
-"""The end of a search over several workloads in words: what won where, and what it is worth elsewhere."""
+"""The result of a search over several workloads in words: what won, and how good it is for the others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def summarize_many(result: ManyResult, *, program: str = "autotune", store_optio
 
 
 def _labels(matrix: Matrix) -> list[str]:
-    """What tells the workloads apart."""
+    """A label for each workload, with the facts in which they differ."""
     names = varying(matrix)
     return [say_workload({name: workload[name] for name in names}) for workload in matrix.workloads]
 
@@ -58,14 +58,14 @@ def _line(result: Result, held_out: bool) -> str:
 
 
 def _why_nothing_works(result: Result) -> list[str]:
-    """The commonest failure of a workload in which every trial failed, with the words of its first trial."""
+    """For a workload in which nothing succeeded, the commonest failure with its first message."""
     return [f"{result.why_nothing}  ({result.study.label})"] if result.why_nothing else []
 
 
 def _matrix(matrix: Matrix, labels: list[str], width: int) -> Iterator[str]:
-    """Each winner on each workload, as a ratio to the best there; ``-`` where there is no number.
+    """How many times worse each winner is on each workload than the best there: 1 is as good as the best.
 
-    How many times worse it is: 1 is as good as the best, whichever way is better.
+    ``-`` means that there is no value.
     """
     if not matrix.configurations:
         return

@@ -1,4 +1,4 @@
-"""The story of a trial: what was known when it was proposed, why it was, and what became of it."""
+"""The story of a trial: what was known when it was proposed, why it was proposed, and what came of it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from autotune.store.records import AskRecord, StudyRecord, TrialRecord
 from autotune.store.store import Store
 
 NEIGHBOURS = 5
-"""How many of the nearest results are told of."""
+"""How many of the nearest known results are shown."""
 DESCENDANTS = 20
-"""How many of those that came of it."""
+"""How many of the trials that were made from it are shown."""
 
 
 @dataclass(frozen=True)
 class Reasons:
-    """Why a trial was proposed, in words, and how what was predicted of it compares with what came."""
+    """Why a trial was proposed, in words, and how its predictions compare with the measurements."""
 
     because: tuple[str, ...]
     expected: tuple[Expectation, ...]
     numbers: Mapping[str, int]
-    """The trials that the reason names: numbers by the hash of their configuration."""
+    """The numbers of the trials that the reason mentions, by the hash of their configuration."""
 
 
 def reasons_of(store: Store, study: StudyRecord, trial: TrialRecord) -> Reasons:
@@ -44,20 +44,20 @@ def reasons_of(store: Store, study: StudyRecord, trial: TrialRecord) -> Reasons:
 
 
 def _comparable(trial: TrialRecord) -> Mapping[str, float]:
-    """What can be held against a prediction: not what failed, nor what was stopped before its end."""
+    """The metrics that can be compared with predictions; none of a trial that failed or was stopped early."""
     observation = observe_record(trial)
     return observation.metrics if observation.fraction == 1.0 else {}
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A result that was known, near to a trial."""
+    """A known result near a trial."""
 
     trial: TrialRecord
     distance: float
-    """See :meth:`autotune.Space.distance`: 0 the same, 1 as far as two can be."""
+    """See :meth:`autotune.Space.distance`: from 0 (the same) to 1."""
     differs: Mapping[str, tuple[object, object]]
-    """``{knob: (there, here)}``; ``None`` on the side where the knob does not exist."""
+    """``{knob: (there, here)}``; ``None`` on a side that does not have the knob."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +67,15 @@ class Knowledge:
     session: int
     ask: int
     proposed: int
-    """So many trials of the study."""
+    """How many trials of the study had been proposed."""
     results: tuple[TrialRecord, ...]
-    """What it had been told, in that order."""
+    """The finished trials that it had been told, in that order."""
     incumbent: TrialRecord | None
-    """The best of them."""
+    """The best of ``results``."""
     paused: int
-    """Trials in flight of which it knew what they had come to at a rung."""
+    """How many trials in flight were paused, so that it knew their value at a rung."""
     neighbours: tuple[Neighbour, ...]
-    """Those nearest to the trial, the nearest first."""
+    """The results nearest to the trial, the nearest first."""
 
     @property
     def in_flight(self) -> int:
@@ -84,7 +84,7 @@ class Knowledge:
 
 @dataclass(frozen=True)
 class Story:
-    """All of it. ``knew`` is ``None`` for a trial that no strategy proposed."""
+    """The story of a trial. ``knew`` is ``None`` for a trial that no strategy proposed."""
 
     study: StudyRecord
     trial: TrialRecord
@@ -94,15 +94,15 @@ class Story:
     leaned_on: tuple[TrialRecord, ...]
     """The trials that it was made from."""
     sources: Mapping[str, float]
-    """Earlier studies that the proposal leaned on, with their weights."""
+    """Earlier studies that the proposal was based on, with their weights."""
     improved: bool | None
-    """Whether it was better than all that was known; ``None`` where that has no answer (a failure)."""
+    """Whether it is better than all that was known; ``None`` if it has no value."""
     gain: float | None
-    """How many times better than the incumbent; ``None`` where there is no ratio."""
+    """How many times better than the incumbent it is; ``None`` if there is no ratio."""
     came_of_it: tuple[int, ...]
     """The numbers of the trials that were made from it."""
     again: tuple[TrialRecord, ...]
-    """Its configuration measured again: finales, verifications, replays."""
+    """Re-measurements of its configuration in finales, verifications and replays."""
 
 
 def tell(store: Store, trial: TrialRecord) -> Story:
@@ -154,16 +154,16 @@ def _knowledge(
 
 
 def _told(told: Sequence[TrialRecord], trial: TrialRecord, ask: AskRecord | None) -> tuple[TrialRecord, ...]:
-    """By what the ask wrote down; by an older autotune only how many they were is known."""
+    """The results that were told before the ask; an older autotune only recorded how many."""
     if ask is None:
         return tuple(told[: trial.knew])
     return tuple(t for t in told if (t.told or 0) < ask.results_known)
 
 
 def results_known(store: Store, trial: TrialRecord) -> int:
-    """How many results of trials that had ended were known when a trial was proposed: those of its story.
+    """How many finished trials the strategy had been told when a trial was proposed.
 
-    What its strategy was told (``knew``) may be more, since it hears of paused trials too.
+    The trial's ``knew`` may be larger, since strategies are told of paused trials too.
     """
     ask = _ask_of(store, trial)
     if ask is None:
@@ -173,7 +173,7 @@ def results_known(store: Store, trial: TrialRecord) -> int:
 
 
 def _ask_of(store: Store, trial: TrialRecord) -> AskRecord | None:
-    """The ask that proposed it; ``None`` where an older autotune wrote none down."""
+    """The ask that proposed the trial; ``None`` if an older autotune recorded none."""
     return next((ask for ask in store.asks(trial.study_id) if trial.number in ask.trials), None)
 
 
@@ -200,7 +200,7 @@ def _neighbours(
 
 
 def _distance(space: Space, one: TrialRecord, other: TrialRecord) -> float:
-    """1 where one of the two is no longer in the space, which may have changed since."""
+    """The distance of two trials; 1 if one of them is not in the space, which may have changed since."""
     try:
         return space.distance(one.configuration, other.configuration)
     except (InputError, KeyError, ValueError, TypeError):
@@ -208,7 +208,7 @@ def _distance(space: Space, one: TrialRecord, other: TrialRecord) -> float:
 
 
 def differing(one: Configuration, other: Configuration) -> dict[str, tuple[object, object]]:
-    """``{knob: (of one, of other)}`` for each knob that has not the same value in both: 1 is not ``true``."""
+    """``{knob: (of one, of other)}`` for each knob with different values; 1 and ``true`` are different."""
     names = dict.fromkeys([*one, *other])
     return {
         name: (plain(one[name]) if name in one else None, plain(other[name]) if name in other else None)
@@ -220,7 +220,7 @@ def differing(one: Configuration, other: Configuration) -> dict[str, tuple[objec
 def _standing(
     trial: TrialRecord, knew: Knowledge | None, goal: MetricSpec
 ) -> tuple[bool | None, float | None]:
-    """Whether it was better than the best known then, and how many times."""
+    """Whether the trial is better than the best known then, and how many times."""
     if knew is None or trial.status is not Status.OK or goal.name not in trial.metrics:
         return None, None
     if knew.incumbent is None:
@@ -231,6 +231,6 @@ def _standing(
 
 
 def _best_trial(trials: Sequence[TrialRecord], metric: MetricSpec) -> TrialRecord | None:
-    """The finished trial with the best estimate of ``metric``, the earliest where they tie."""
+    """The trial with the best value of ``metric``, of equal ones the earliest; ``None`` if none has one."""
     usable = [t for t in trials if t.status is Status.OK and metric.name in t.metrics]
     return min(usable, key=lambda t: (metric.sign * t.metrics[metric.name].value, t.number), default=None)

@@ -1,4 +1,4 @@
-"""The end of a search in words: what won, how sure that is, against what, what failed, what next."""
+"""The result of a search in words: what won, how sure that is, compared with what, what failed, what next."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from autotune.store.databases.address import IN_MEMORY
 from autotune.store.records import StudyRecord, TrialRecord
 
 MOST_KNOBS = 24
-"""That are printed without regard to the default."""
+"""With more knobs than this, only those that differ from the default are printed."""
 
 
 def summarize(
@@ -50,9 +50,11 @@ def summarize(
     store_option: str | None = None,
     budget: Budget | None = None,
 ) -> str:
-    """The lines that ``autotune search`` ends with; ``budget`` is what the search was given.
+    """The lines that ``autotune search`` prints at its end.
 
-    ``store_option`` is what the next commands need to find the store: ``None`` for its whole address.
+    ``space`` and ``program`` are how the suggested commands name the space file and autotune.
+    ``store_option`` is their ``--store`` option, with a leading space; ``None`` means the store's whole
+    address. ``budget`` is that of the search.
     """
     if store_option is None:
         store_option = f" --store {shlex.quote(result.store)}"
@@ -74,7 +76,7 @@ def summarize(
 
 
 def headline(result: Result) -> str:
-    """One line: what kind of answer this is. A replay says so."""
+    """One line: what kind of answer this is, and whether it is a replay."""
     label = "REPLAYED from a recording, nothing was measured here: " if result.study.replayed else ""
     if result.best is None:
         return f"{label}{result.remark}"
@@ -88,9 +90,9 @@ def headline(result: Result) -> str:
 
 
 def _given(study: StudyRecord) -> list[str]:
-    """What of the workload was said beside the space file."""
+    """A line on facts of the workload that were given instead of those in the space file."""
     given = given_beside(study.spec_text, study.workload)
-    return [f"workload {', '.join(given)}, in the place of the space file's"] if given else []
+    return [f"workload {', '.join(given)}, instead of the space file's"] if given else []
 
 
 def _configuration(result: Result) -> list[str]:
@@ -104,7 +106,7 @@ def _configuration(result: Result) -> list[str]:
 def worth_saying(
     configuration: Mapping[str, Value], study: StudyRecord
 ) -> tuple[dict[str, Value], tuple[str, ...]]:
-    """The knobs to print, and what to say of those left out: of too many those that are as in the default."""
+    """The knobs to print, and a text on those left out: of many knobs, those that are as in the default."""
     default = default_in(study) if len(configuration) > MOST_KNOBS else None
     if default is None:
         return dict(configuration), ()
@@ -135,7 +137,7 @@ def _metrics(result: Result) -> list[str]:
 
 
 def say_goals(result: Result, trial: TrialRecord) -> str:
-    """What a trial measured of each goal: ``time 4.1 ms, energy 2 J``."""
+    """The value of each goal of a trial: ``time 4.1 ms, energy 2 J``."""
     values = [(g, trial.metrics[g.name].value) for g in result.goals if g.name in trial.metrics]
     return ", ".join(f"{goal.name} {say_value(value, goal.unit)}" for goal, value in values)
 
@@ -145,14 +147,14 @@ def _front(result: Result) -> list[str]:
     goals = [goal.name for goal in result.goals]
     if len(goals) < 2:
         return []
-    others = f"{say_count(len(result.front), 'configuration')} that none beats in {' and '.join(goals)}"
+    others = f"{say_count(len(result.front), 'configuration')} that no other beats in {' and '.join(goals)}"
     if result.statuses.get(Status.PRUNED):
         others += ", of those that were not stopped early"
-    return [f"{'front':14} {others}", f"{'':14} (the winner, and what was measured again, is by {goals[0]})"]
+    return [f"{'front':14} {others}", f"{'':14} (the winner and the finalists are by {goals[0]})"]
 
 
 def _throughput(result: Result) -> list[str]:
-    """Where most samples a second is not the soonest to learn."""
+    """A line if the trial with the most samples a second does not learn soonest."""
     said = disagreement(result.trials, result.goals[0]) if result.goals else ""
     return [f"{'throughput':14} {said}"] if said else []
 
@@ -197,7 +199,7 @@ def _tried(result: Result) -> str:
 
 
 def say_outcomes(results: Sequence[Result]) -> list[str]:
-    """How many trials there were of all ``results`` together, how many failed in which way, and the rest."""
+    """How many trials all ``results`` have together, how many failed in which way, and other outcomes."""
     statuses: Counter[str] = Counter()
     failures: Counter[str] = Counter()
     for result in results:
@@ -211,7 +213,7 @@ def say_outcomes(results: Sequence[Result]) -> list[str]:
 
 
 def say_tried(trials: int, outside: int) -> str:
-    """``89 trials (44 in the space as it is now)``: only these count for the budget that a reason names."""
+    """``89 trials (44 in the space as it is now)``: only the latter count for the budget."""
     now = f" ({trials - outside} in the space as it is now)" if outside else ""
     return f"{say_count(trials, 'trial')}{now}"
 
@@ -229,12 +231,12 @@ def _why_failed(result: Result) -> list[str]:
 
 
 def _unstated(result: Result) -> list[str]:
-    """Rules that the failures give away, to be stated in the space file."""
+    """Constraints that the space seems to lack, to be added to the space file."""
     rules = unstated_rules_of(result.study, result.trials)
     if not rules:
         return []
     lines = [f"{'a rule?':14} {rule.constraint}\n{'':14} {say_rule(rule)}" for rule in rules]
-    return [*lines, f"{'':14} (if it is one, state it under constraints: none of that is tried then)"]
+    return [*lines, f"{'':14} (if it is one, add it to the constraints, so that no trial breaks it)"]
 
 
 def _nearest_to_bounds(result: Result) -> list[str]:
@@ -250,17 +252,17 @@ def _nearest_to_bounds(result: Result) -> list[str]:
 
 
 def _oversubscribed(result: Result) -> list[str]:
-    """Where something succeeded it is a remark on that."""
+    """A remark on trials with too few cores, if nothing succeeded; otherwise the result's remark has it."""
     said = "" if result.best is not None else say_oversubscribed({t.number: t.facts for t in result.trials})
     return [f"{'remark':14} {said}"] if said else []
 
 
 def _mistake(result: Result) -> list[str]:
-    """The mistake that ended the search, where it is, and what to do if it is none."""
+    """The mistake that ended the search, and what to do if it is none."""
     facts = next(trial.facts for trial in result.trials if MISTAKE in trial.facts)
     said = [f"{'mistake':14} {shorten_middle(str(facts[MISTAKE]), MOST_OF_A_MESSAGE)}"]
     if not facts.get(SURE):
-        limit = "(if it is a limit of configurations, say so: raise autotune.Infeasible, or exit with 78)"
+        limit = "(if only some configurations fail so, say it by autotune.Infeasible, or by exit code 78)"
         said.append(f"{'':14} {limit}")
     return said
 
@@ -292,7 +294,7 @@ def _next(result: Result, space: str, program: str, store_option: str, budget: B
 
 
 def _space_file(study: StudyRecord) -> str:
-    """With what a shell goes on; empty for a search with which only the program that began it can go on."""
+    """The space file and the workload as arguments of a command; empty if only a Python program can go on."""
     source = study.space_file
     if not source or study.objective.startswith(CALLABLE):
         return ""
@@ -300,24 +302,24 @@ def _space_file(study: StudyRecord) -> str:
 
 
 def workload_words(study: StudyRecord) -> list[str]:
-    """What a command needs beside the space file, where the study has another workload than that says."""
+    """``--workload`` options for facts of the study's workload that differ from the space file's."""
     return [word for fact in given_beside(study.spec_text, study.workload) for word in ("--workload", fact)]
 
 
 def _in_vain(result: Result) -> bool:
-    """Whether to go on as before is likely to fail as all has: a mistake that was seen is said elsewhere."""
+    """Whether going on is likely to fail as everything has; a known mistake is reported elsewhere."""
     ended_otherwise = result.reason not in (INTERRUPTED, MISTAKEN)
     return result.best is None and bool(result.failures) and ended_otherwise
 
 
 def _form(study: StudyRecord) -> tuple[str, str]:
-    """The form of the winner that its objective reads, and what to call it."""
+    """The format in which the objective reads its knobs, and a text that names it and the others."""
     command = command_of(study)
     knobs = list(part_of(study.document, "space", "knobs"))
     if command is None or command.config_file:
         return "yaml", "YAML (or json, env, flags, set)"
     if len(unwritten(command, knobs)) == len(knobs):  # the program asks for all by autotune.run
-        # Which takes no options unless its script says so: others would pass over --set without a word.
+        # Only scripts that call run.add_arguments accept --set; others would ignore it without a message.
         return "yaml", "YAML (or json, env, flags; set, for a script with run.add_arguments)"
     return "flags", "flags (or yaml, json, env, set)"
 
@@ -325,16 +327,16 @@ def _form(study: StudyRecord) -> tuple[str, str]:
 def say_next(commands: Sequence[tuple[str, str]], store: str) -> list[str]:
     """The commands to go on with, each with what it is for."""
     if store == IN_MEMORY:
-        return ["next:", "  nothing, for the store was in memory and is gone: --store FILE keeps it"]
+        return ["next:", "  nothing, since the store was in memory and is gone: --store FILE keeps it"]
     width = max(len(command) for command, _ in commands)
     return ["next:", *(f"  {command:{width}}  # {text}" for command, text in commands)]
 
 
 def _more(result: Result, budget: Budget) -> str:
-    """The options to go on with: the budget itself where something is left of it, else twice what was spent.
+    """The options to go on with: the budget itself if some of it is left, or else twice what was spent.
 
-    It counts for the study as a whole. What ran out of patience needs more of that: of the rest some is left.
-    What was interrupted goes on with the same, in its finale too.
+    The budget is for the study as a whole. A search that ran out of patience needs twice the patience, and
+    keeps its other limits. An interrupted search keeps all its limits, by which its finale goes on too.
     """
     if budget.patience and result.reason == out_of_patience(budget.patience):
         time = f" --time {as_duration(budget.time)}" if budget.time else ""

@@ -1,4 +1,4 @@
-"""Where the configuration with the most samples a second is not the one that learns soonest. Pure."""
+"""Whether the configuration with the most samples a second is also the one that learns soonest. Pure."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from autotune.store.records import TrialRecord
 
 THROUGHPUT = "samples_per_s"
 TIME_TO_TARGET = "time_to_target"
-"""What trainings call these metrics. One that did not get to its target lacks the second."""
+"""The names of these metrics of trainings. A training that did not reach its target lacks the second."""
 
 SAME = 0.05
-"""A smaller difference than this part is within the noise of single trainings, and not worth a word."""
+"""A smaller relative difference is within the noise of single trainings, and is not reported."""
 
 
 def disagreement(trials: Sequence[TrialRecord], goal: MetricSpec) -> str:
-    """A sentence, where the fastest complete trial is not the best by time to target (else by ``goal``).
+    """A sentence if the trial with the highest throughput is not the best by time to target, or by ``goal``.
 
-    Empty where they are the same, or where throughput was not recorded: a batch that is tuned for throughput
-    alone may need more samples than it saves.
+    A batch size that is tuned for throughput alone may need more samples than it saves. Empty if they are
+    the same trial, or throughput was not recorded.
     """
     known = [t for t in trials if t.status is Status.OK and THROUGHPUT in t.metrics]
     if len(known) < 2 or goal.name == THROUGHPUT:

@@ -1,4 +1,4 @@
-"""Answers in lines, each beside what it is called."""
+"""Lines of text with a title beside the first."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 
 def titled(title: str, *texts: str) -> list[str]:
-    """A line each; the title stands before the first."""
+    """A line for each text, with the title before the first."""
     return [f"  {'' if place else title:10} {text}" for place, text in enumerate(texts)]
 
 
 def titled_beginning(title: str, texts: Sequence[str], most: int) -> list[str]:
-    """The first ``most`` of them, and how many more the JSON document has."""
+    """As :func:`titled` for the first ``most`` texts, and a line on how many more there are."""
     more = [f"and {len(texts) - most} more, see --json"] if len(texts) > most else []
     return titled(title, *texts[:most], *more)

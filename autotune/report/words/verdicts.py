@@ -1,4 +1,4 @@
-"""What came of measuring again, in words: then beside now."""
+"""The result of a verification in words: the values then beside those of now."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autotune.space.spec import ratio_title
 
 
 def say_intervals(result: Verification) -> list[str]:
-    """A line for each of the ratio to the default, metric, pace and default, as far as they are known now."""
+    """Lines on the ratio to the default, the metric, the pace and the default, as far as they are known."""
     lines: list[str] = []
     title = ratio_title(result.goal, result.unit)
     if "speedup" in result.now and "speedup" in result.then:
@@ -31,7 +31,7 @@ def say_intervals(result: Verification) -> list[str]:
 
 
 def say_result(result: Verification) -> list[str]:
-    """The same, how large a change would have been noticed, and what else is to be said of it."""
+    """As :func:`say_intervals`, with the smallest change that would have been noticed, and the remark."""
     lines = say_intervals(result)
     if result.noticeable is not None:
         lines += titled("noticeable", f"only a change of {result.noticeable:.1%} or more")

@@ -1,1 +1,1 @@
-"""Trials that are stopped before they are complete: the rules, and the session's part."""
+"""Stopping trials before they are complete: the rules, and what the session does with them."""

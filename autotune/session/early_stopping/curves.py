@@ -1,4 +1,4 @@
-"""What the trials of a study have reported while they ran, as it stands in the store."""
+"""The reports of the trials of a study, as they are in the store."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from autotune.store.store import Store
 
 
 class Curves:
-    """Writes down what this session's trials report, and reads what those of all sessions have.
+    """Writes the reports of this session's trials to the store, and reads those of all sessions.
 
-    Nobody learns from a report before it is in the store, so that a resumed search learns the same.
+    No rule learns of a report before it is in the store, so that a resumed search learns the same.
     """
 
     def __init__(self, store: Store, study_id: int, metric: str, rungs: tuple[int, ...]) -> None:
-        """``metric``: whose curves these are; a report without it says nothing here."""
+        """``metric`` is the metric that the curves are of; reports without it are ignored."""
         self._store = store
         self._study_id = study_id
         self._metric = metric
         self._unwritten: list[tuple[int, Report]] = []
         self._seen = 0
-        """The last report of the store that was read."""
+        """The id of the last report that was read from the store."""
         self._board = Board(rungs)
         self._last: dict[int, Report] = {}
-        """By number."""
+        """The last report of each trial, by the trial's number."""
 
     def add(self, trial_id: int, report: Report) -> None:
-        """To be written down with the next :meth:`write`."""
+        """Take a report, which the next :meth:`write` writes to the store."""
         self._unwritten.append((trial_id, report))
 
     def write(self) -> None:
@@ -37,7 +37,7 @@ class Curves:
         for trial_id, own in groupby(list(self._unwritten), key=lambda pair: pair[0]):
             made = [report for _, report in own]
             self._store.report(trial_id, made)
-            del self._unwritten[: len(made)]  # now they stand in the store, and not before
+            del self._unwritten[: len(made)]  # only now: if the store fails, they are written the next time
 
     def news(self) -> Iterator[tuple[int, int, float]]:
         """Number, step and value of each report since the last time, in the order of the store."""
@@ -55,5 +55,5 @@ class Curves:
         return self._last.get(number)
 
     def of(self, number: int) -> list[tuple[int, float]]:
-        """The rungs that a trial has passed, with its value there, in the metric's own direction."""
+        """The rungs that a trial has passed, with its value at each, in the metric's own direction."""
         return [(rung, there[number]) for rung, there in self._board.values.items() if number in there]

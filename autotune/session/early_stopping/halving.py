@@ -1,7 +1,7 @@
 """Successive halving, asynchronous or in brackets. Pure.
 
-The rungs of ``min: 1, max: 27, factor: 3`` are 1, 3 and 9 steps: of nine trials that get to a rung, three go
-on to the next, and one of those to the one after it.
+The rungs of ``min: 1, max: 27, factor: 3`` are at 1, 3 and 9 steps. Of nine trials that reach the first,
+three go on to the second, and one of these to the third.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from autotune.space.spec import EarlyStopping
 
 
 class Unstopped(Rule):
-    """Runs every trial to its end; for its curve, and to compare with."""
+    """Runs every trial to its end, to keep its curve and to compare other rules with."""
 
     def decide_at(self, number: int) -> tuple[int, ...]:
         return ()
@@ -30,18 +30,18 @@ class Unstopped(Rule):
 class Asha(Rule):
     """Asynchronous successive halving that stops trials and never waits.
 
-    A trial goes on past a rung if it is among the best ``1/factor`` of those that have got there so far,
-    itself included, and at least the best of them does. Early ones pass more easily, since there is little
-    to hold them against; and when each is better than all before it, as happens when the strategy learns,
-    all of them pass. The algorithm of the paper pauses and promotes. This one stops, so that nothing
-    has to be resumed.
+    A trial goes on past a rung if it is among the best ``1/factor`` of those that have reached it so far,
+    itself included; the best one always goes on. Early trials pass more easily, since there are few others
+    to compare them with. If each trial is better than all before it, as happens while the strategy learns,
+    all of them pass. The algorithm of the paper pauses and promotes trials. This one stops them, so that
+    nothing has to be resumed.
 
     L. Li, K. Jamieson, A. Rostamizadeh, E. Gonina, J. Ben-Tzur, M. Hardt, B. Recht, A. Talwalkar,
     *A System for Massively Parallel Hyperparameter Tuning*, MLSys 2020, section 3.
     """
 
     def __init__(self, settings: EarlyStopping, first: int = 0) -> None:
-        """``first``: the rung at which it begins to stop trials, counted from 0."""
+        """``first`` is the index, from 0, of the first rung at which trials are stopped."""
         self._settings = settings
         self._board = Board(settings.rungs[first:])
 
@@ -66,14 +66,15 @@ class Asha(Rule):
 
 
 class AsyncHyperband(Rule):
-    """Asynchronous successive halving in the brackets of Hyperband: nobody waits, and some begin late.
+    """Asynchronous successive halving in the brackets of Hyperband: no trial waits for others.
 
-    A trial is stopped as :class:`Asha` would, among those of its bracket, at the rungs from the bracket's
-    first on; in the last bracket at none. Of some fifty trials three or four are so trained to their end
-    whatever their first losses are. They cost, and they are what tells how much a first loss says: with all
-    trials stopped by their first loss, a search learns to begin well, which is not the same as to end well.
+    A trial is compared, as in :class:`Asha`, with the trials of its bracket only, and only at the bracket's
+    first rung and those after it; the last bracket has none. So three or four of fifty trials run to their
+    end whatever their first losses are. They are expensive, but they show how much a first loss says about
+    the last: a search whose trials are all stopped by their first losses learns to begin well, and not to
+    end well.
 
-    The paper of :class:`Asha` describes it beside that.
+    The paper of :class:`Asha` describes this too.
     """
 
     def __init__(self, settings: EarlyStopping) -> None:
@@ -82,7 +83,7 @@ class AsyncHyperband(Rule):
         self._turns = _turns([size for size, _ in shapes])
 
     def _of(self, number: int) -> Asha:
-        """By its number alone, so that every session puts a trial into the same bracket."""
+        """The bracket of a trial; it depends on the number only, so that it is the same in every session."""
         return self._brackets[self._turns[number % len(self._turns)]]
 
     def decide_at(self, number: int) -> tuple[int, ...]:
@@ -96,7 +97,7 @@ class AsyncHyperband(Rule):
 
 
 def _turns(sizes: Sequence[int]) -> list[int]:
-    """Brackets by turns, each as often as its size and as evenly spread as that allows."""
+    """A sequence of brackets in which each occurs as often as its size, spread as evenly as possible."""
     due = sorted(
         ((place + 0.5) / size, bracket) for bracket, size in enumerate(sizes) for place in range(size)
     )
@@ -111,29 +112,29 @@ class Bracket:
     first: int
     members: list[int] = field(default_factory=list)
     left: dict[int, None] = field(default_factory=dict)
-    """Its members that are not over, in the order in which they joined."""
+    """Its members that have not ended, in the order in which they joined."""
     stages: dict[int, Stage] = field(default_factory=dict)
-    """The rungs that are decided, from its first on: a session asks far more often than they change."""
+    """What came of the rungs that are decided. Cached: it is needed far more often than it changes."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What came of a bracket at a rung, once all have got there that were to."""
+    """What came of a bracket at a rung, once all trials that were to reach it have done so or ended."""
 
     expected: int
-    """How many were to get there; some may have failed before."""
+    """How many trials were to reach the rung, including those that failed before."""
     chosen: tuple[int, ...]
-    """Those that go on."""
+    """The trials that go on, by number."""
     places: Mapping[int, int]
-    """The place of each that got there, from 1."""
+    """By number, the place (from 1) of each trial that reached the rung."""
 
 
 class Brackets(Rule):
-    """Successive halving in brackets: at a rung a trial is paused until all of its bracket have got there.
+    """Successive halving in brackets: at a rung, a trial is paused until all others of its bracket are there.
 
-    Then the best ``1/factor``, and no more, are promoted and the others are stopped. The next bracket
-    begins meanwhile, so nobody waits. Where no trial will join any more, a bracket counts as complete as
-    it is. A trial that failed counts as one of those that do not go on.
+    Then exactly the best ``1/factor`` are promoted, and the others are stopped. The next bracket begins
+    meanwhile, so that no worker waits. If no trial will join any more, an incomplete bracket counts as
+    complete. A trial that failed is one of those that do not go on.
 
     K. Jamieson and A. Talwalkar, *Non-stochastic Best Arm Identification and Hyperparameter
     Optimization*, AISTATS 2016, section 3.
@@ -142,7 +143,7 @@ class Brackets(Rule):
     pauses = True
 
     def __init__(self, settings: EarlyStopping, shapes: Sequence[tuple[int, int]]) -> None:
-        """``shapes``: the ``(size, first rung)`` of the brackets, which take turns."""
+        """``shapes`` are the ``(size, first rung)`` of brackets, used one after another in a cycle."""
         self._settings = settings
         self._board = Board(settings.rungs)
         self._shapes = shapes
@@ -159,14 +160,14 @@ class Brackets(Rule):
             self._brackets.append(Bracket(*self._shapes[len(self._brackets) % len(self._shapes)]))
         bracket = self._of[number] = self._brackets[-1]
         bracket.members.append(number)
-        bracket.stages.clear()  # it may have been taken for complete without this one
+        bracket.stages.clear()  # the bracket may have counted as complete without this trial
         if number not in self._over:
             bracket.left[number] = None
 
     def heard(self, number: int, step: int, value: float) -> None:
         reached = self._board.heard(number, step, value)
         bracket = self._of.get(number)
-        if reached and bracket is not None:  # also one that counted as failed until now
+        if reached and bracket is not None:  # even if the trial counted as failed until now
             bracket.stages = {rung: stage for rung, stage in bracket.stages.items() if rung < reached[0]}
 
     def ended(self, number: int, value: float | None) -> None:
@@ -205,16 +206,16 @@ class Brackets(Rule):
         return Moves(tuple(promoted), stopped)
 
     def _stands(self, bracket: Bracket, number: int) -> int | None:
-        """The highest rung that the trial has got to."""
+        """The highest rung of its bracket that the trial has reached; ``None`` if none."""
         rungs = self._board.rungs[bracket.first :]
         return next((rung for rung in reversed(rungs) if number in self._board.values[rung]), None)
 
     def _at(self, stages: Mapping[int, Stage], number: int, rung: int) -> Decision:
-        """What becomes of a trial at a rung that it has got to."""
+        """The decision on a trial at a rung that it has reached."""
         there = say_steps(rung, self._settings.resource)
         stage = stages.get(rung)
         if stage is None:
-            return Decision(Verdict.PAUSE, f"paused at {there} until its bracket is there")
+            return Decision(Verdict.PAUSE, f"paused at {there} until all of its bracket are there")
         at = stage.places.get(number)
         if at is not None and at <= len(stage.chosen):
             return GO
@@ -241,15 +242,15 @@ class Brackets(Rule):
 
 
 def successive_halving(settings: EarlyStopping) -> Brackets:
-    """One shape of bracket: as many trials as leave one at the end, all from the first rung on."""
+    """Brackets of one shape: all start at the first rung, with so many trials that one is left at the end."""
     return Brackets(settings, [(settings.factor ** len(settings.rungs), 0)])
 
 
 def hyperband(settings: EarlyStopping) -> Brackets:
-    """Brackets that begin at each of the rungs in turn, down to a few trials that nobody stops.
+    """Brackets that begin at each of the rungs in turn; the last one is a few trials that are never stopped.
 
-    Each costs about the same. Together they hedge: where early values mislead, the later brackets find
-    what the first ones throw away.
+    Each costs about the same. If early values are misleading, the later brackets find what the first ones
+    stop too early.
 
     L. Li, K. Jamieson, G. DeSalvo, A. Rostamizadeh, A. Talwalkar, *Hyperband: A Novel Bandit-Based
     Approach to Hyperparameter Optimization*, JMLR 18, 2018, algorithm 1.

@@ -1,6 +1,6 @@
-"""Optuna's pruners as rules: each report is shown to the pruner of that name, in a study of Optuna's own.
+"""Optuna's pruners as rules: each report is passed to the pruner, in a study of Optuna's.
 
-That study lives in memory and is made again from the store's record by every session.
+That study is in memory; every session makes it again from the store.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _NAMES = {
 }
 
 _REQUIRED = {"percentile": 25.0, "patience": 3}
-"""What Optuna has no default for."""
+"""Defaults for options for which Optuna has none."""
 
 
 def make_pruner(settings: EarlyStopping, name: str = "") -> optuna.pruners.BasePruner:
-    """The pruner of that policy (by default that of ``settings``) with the options that it knows."""
+    """The pruner called ``name`` (default: the policy of ``settings``), with those settings that it knows."""
     name = name or settings.policy
     kind = getattr(optuna.pruners, _NAMES[name])
     known = inspect.signature(kind).parameters
@@ -50,14 +50,14 @@ def make_pruner(settings: EarlyStopping, name: str = "") -> optuna.pruners.BaseP
 
 
 class OptunaRule(Rule):
-    """Stops a trial where the pruner would; values are in the metric's own direction."""
+    """Stops a trial if the pruner would; the pruner sees values in the metric's own direction."""
 
     def __init__(self, settings: EarlyStopping, metric: MetricSpec) -> None:
         self._settings = settings
         self._sign = metric.sign
         with quiet("optuna"):
             self._study = optuna.create_study(
-                study_name="autotune",  # the pruner of Hyperband draws brackets by this name
+                study_name="autotune",  # Hyperband's pruner assigns brackets by a hash of this name
                 direction=metric.direction,
                 sampler=optuna.samplers.RandomSampler(seed=0),
                 pruner=make_pruner(settings),
@@ -70,7 +70,7 @@ class OptunaRule(Rule):
         return None
 
     def joined(self, number: int) -> None:
-        while len(self._trials) <= number:  # its number says to which bracket a trial belongs
+        while len(self._trials) <= number:  # Optuna's number must be ours: a bracket depends on it
             self._trials.append(self._study.ask())
 
     def heard(self, number: int, step: int, value: float) -> None:

@@ -1,8 +1,8 @@
-"""What a rule of early stopping is: from the curves so far to go on, stop or pause. Pure.
+"""What a rule of early stopping is: it decides from the curves so far whether a trial goes on. Pure.
 
-A rule is told, in the order of the store's record, which trials there are (:meth:`Rule.joined`), what they
-report (:meth:`Rule.heard`) and which of them are over (:meth:`Rule.ended`). What it then decides follows
-from that alone, so that a session that is resumed decides as one that was never interrupted.
+A rule is told, in the order of the store, which trials there are (:meth:`Rule.joined`), what they report
+(:meth:`Rule.heard`) and which of them have ended (:meth:`Rule.ended`). Its decisions depend on that alone,
+so that a resumed session decides as one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What becomes of a trial at a report."""
+    """What a trial does after a report."""
 
     GO = "go on"
     STOP = "stop"
     PAUSE = "pause"
-    """Neither yet: its worker is free for others, and :meth:`Rule.moves` will say."""
+    """Not decided yet: the worker is free for other trials, and :meth:`Rule.moves` will decide."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ _ENDING = re.compile(r"(?<=ch|sh|ss)es$|(?<=[^s])s$")
 
 @dataclass(frozen=True)
 class Moves:
-    """What becomes of paused trials, by number: those that go on, and why others are over."""
+    """Decisions on paused trials, by number: those that go on, and why others are stopped."""
 
     promoted: tuple[int, ...] = ()
     stopped: dict[int, str] = field(default_factory=dict)
@@ -54,44 +54,44 @@ class Rule(ABC):
     """Decides which trials go on. Values are such that lower is better; trials are known by number."""
 
     pauses = False
-    """Whether trials are paused: then :meth:`moves` has to be asked for them."""
+    """Whether the rule pauses trials; then :meth:`moves` says what becomes of them."""
 
     @abstractmethod
     def decide_at(self, number: int) -> tuple[int, ...] | None:
-        """The steps at which this trial is decided upon; ``None``: at each report."""
+        """The steps at which a decision on this trial is made; ``None`` means at every report."""
 
     @abstractmethod
     def heard(self, number: int, step: int, value: float) -> None:
-        """A trial has reported. One that begins anew reports its steps again."""
+        """A trial has reported. One that is started again reports its steps again."""
 
     @abstractmethod
     def decide(self, number: int, step: int) -> Decision:
-        """What becomes of the trial whose report of ``step`` was heard last."""
+        """The decision on the trial, whose last report was of ``step``."""
 
     def joined(self, number: int) -> None:  # noqa: B027 - most rules have no use for it
         """A trial was proposed."""
 
     def ended(self, number: int, value: float | None) -> None:  # noqa: B027
-        """A trial is over; ``value`` is its result where it used the whole resource, ``None`` elsewhere."""
+        """A trial has ended; ``value`` is its result if it used the whole resource, or else ``None``."""
 
     def moves(self, closed: bool) -> Moves:
-        """What becomes of the trials that are paused; ``closed``: no trial will join any more."""
+        """Decisions on the trials that are paused. ``closed``: no trial will join any more."""
         return Moves()
 
 
 class Board:
-    """Who stood where at each rung: the value of the first report at or past it.
+    """The value of each trial at each rung: that of its first report at or past the rung.
 
-    A run that begins anew passes the rungs again. What was decided by the first value stands.
+    A run that is started again passes the rungs again; the first value stays.
     """
 
     def __init__(self, rungs: tuple[int, ...]) -> None:
         self.rungs = rungs
         self.values: dict[int, dict[int, float]] = {rung: {} for rung in rungs}
-        """By rung, then by trial; only finite numbers."""
+        """By rung, then by the trial's number; only finite values."""
 
     def heard(self, number: int, step: int, value: float) -> list[int]:
-        """The rungs that the trial got to with this report."""
+        """Take a report; returns the rungs that the trial reached with it."""
         if not math.isfinite(value):
             return []
         reached = [rung for rung in self.rungs if rung <= step and number not in self.values[rung]]
@@ -104,7 +104,7 @@ class Board:
         return max((rung for rung in self.rungs if rung <= step), default=None)
 
     def ranking(self, rung: int, among: set[int] | None = None) -> list[int]:
-        """Trials from the best to the worst at a rung; of two alike the earlier is the better."""
+        """The numbers of trials at a rung, the best first; of equal ones the earlier trial is better."""
         there = self.values[rung]
         numbers = there if among is None else among & there.keys()
         return sorted(numbers, key=lambda number: (there[number], number))

@@ -1,12 +1,12 @@
-"""Early stopping as the session does it: hear what trials report, write it down, and say which of them end.
+"""Early stopping in a session: take the reports of trials, write them down, and decide which trials end.
 
-A trial's way, where its rule pauses trials::
+The states of a trial, if the rule pauses trials::
 
     given ──▶ running ──▶ pausing ──▶ paused ──promoted──▶ running ──▶ complete, or paused again
                  │                      └──stopped──▶ pruned
                  └──stop──▶ pruned
 
-Rules see only what is in the store, in the order in which it was written.
+Rules only see what is in the store, in the order in which it was written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from autotune.store.store import Store
 
 
 def make_stopping(spec: StudySpec, store: Store, study_id: int, session_id: int) -> Stopping | None:
-    """What the space file asks for, standing where the store's record leaves off; ``None`` for nothing."""
+    """The early stopping that ``spec`` asks for, restored from the store; ``None`` if it asks for none."""
     settings = spec.search.early_stopping
     if settings is None:
         return None
@@ -38,7 +38,7 @@ def make_stopping(spec: StudySpec, store: Store, study_id: int, session_id: int)
 
 
 def make_rule(settings: EarlyStopping, metric: MetricSpec) -> Rule:
-    """The rule of that policy."""
+    """The rule of the policy that ``settings`` name."""
     from autotune.session.early_stopping import halving
 
     match settings.policy:
@@ -58,28 +58,28 @@ def make_rule(settings: EarlyStopping, metric: MetricSpec) -> Rule:
 
 
 class _Way(Enum):
-    """How a trial stands that has not ended."""
+    """The state of a trial that has not ended."""
 
     RUNNING = "running"
     PAUSING = "pausing"
-    """It was told to pause, and its run has not ended yet."""
+    """It was told to pause, but its run has not ended yet."""
     PAUSED = "paused"
 
 
 @dataclass(frozen=True)
 class _InFlight:
-    """A trial that this session has given to be run."""
+    """A trial of this session that has not ended."""
 
     trial: TrialRecord
     way: _Way = _Way.RUNNING
     known: Outcome | None = None
-    """What had come of it when it was paused last."""
+    """Its outcome so far when it was paused the last time; ``None`` if it never was."""
     heard: int | None = None
-    """The step that its run reported last."""
+    """The last step that its run reported."""
 
 
 class Stopping:
-    """The effects around a rule. Used by one thread, the session's."""
+    """Connects a rule with the store and the session. Used by the session's thread only."""
 
     def __init__(
         self, settings: EarlyStopping, metric: MetricSpec, rule: Rule, store: Store, study_id: int
@@ -90,10 +90,10 @@ class Stopping:
         self._rule = rule
         self._curves = Curves(store, study_id, metric.name, settings.rungs)
         self._in_flight: dict[int, _InFlight] = {}
-        """By id."""
+        """By the trial's id."""
 
     def restore(self, trials: Sequence[TrialRecord], session_id: int) -> None:
-        """Tell the rule the study so far. What another session is running is not in this one's brackets."""
+        """Tell the rule the study so far, without the trials that another session is running."""
         for trial in trials:
             if trial.status.finished or trial.session_id == session_id:
                 self._rule.joined(trial.number)
@@ -105,7 +105,7 @@ class Stopping:
     # -- trials that run -----------------------------------------------------------------------
 
     def give(self, trial: TrialRecord) -> bool:
-        """A trial is to be run. ``False`` where it was lost in a pause, in which it stays for now."""
+        """Take a trial that is to run. ``False`` if it was lost while it was paused: it stays paused."""
         self._in_flight[trial.id] = _InFlight(trial)
         self._rule.joined(trial.number)
         last = self._curves.last(trial.number)
@@ -120,7 +120,7 @@ class Stopping:
         return False
 
     def curve(self, trial: TrialRecord) -> Curve:
-        """How the trial's run is followed."""
+        """The steps of the trial's run, and those at which it waits for a decision."""
         known = self._in_flight[trial.id].known
         decide_at = self._rule.decide_at(trial.number)
         done = 0 if known is None else _step(known)
@@ -128,11 +128,11 @@ class Stopping:
         return Curve(self._settings.max, self._metric.name, decide_at, done, self._rule.pauses, rungs)
 
     def hear(self, trial_id: int, report: Report, waits: bool) -> str:
-        """Take a report; where the run waits, write it down and say why it is to end, if it is."""
+        """Take a report. If the run ``waits``, returns why it ends, or an empty text if it goes on."""
         one = self._in_flight.get(trial_id)
-        if one is None:  # a thread that an objective left behind
+        if one is None:  # from a thread that an objective left behind
             return ""
-        if one.heard != report.step:  # else it is said again, for the store had failed
+        if one.heard != report.step:  # otherwise it is repeated, since the store had failed
             self._in_flight[trial_id] = one = replace(one, heard=report.step)
             self._curves.add(trial_id, report)
         if not waits:
@@ -146,7 +146,7 @@ class Stopping:
         return self._why(report.step, decision.reason)
 
     def reporter(self, trial: TrialRecord) -> Reporter:
-        """For whoever runs the trial in this very process."""
+        """The reporter for a trial that runs in this process."""
         return Reporter(self.curve(trial), partial(self.hear, trial.id))
 
     def write(self) -> None:
@@ -154,7 +154,7 @@ class Stopping:
         self._curves.write()
 
     def settle(self, trial_id: int, outcome: Outcome) -> Outcome | None:
-        """The outcome to be recorded of a run that has ended; ``None`` where the trial is only paused."""
+        """The outcome to record for a run that has ended; ``None`` if the trial is only paused."""
         self.write()
         one = self._in_flight[trial_id]
         if one.known is not None:
@@ -168,7 +168,7 @@ class Stopping:
 
     @property
     def pauses(self) -> bool:
-        """Whether trials may be paused, so that somebody has to run them on."""
+        """Whether trials may be paused, so that they have to be resumed."""
         return self._rule.pauses
 
     @property
@@ -177,12 +177,12 @@ class Stopping:
         return len(self._paused())
 
     def standing(self, trial_id: int) -> tuple[int, Outcome]:
-        """The step after which a trial was paused, and what is known of it, with its curve."""
+        """The step after which a paused trial stopped, and its outcome so far, with its curve."""
         outcome = self.completed(trial_id, self._paused()[trial_id])
         return _step(outcome), outcome
 
     def promoted(self, closed: bool) -> list[TrialRecord]:
-        """Paused trials that are to be run on; ``closed``: no trial will be proposed any more."""
+        """The paused trials to resume. ``closed``: no trial will be proposed any more."""
         paused = self._paused()
         going = self._rule.moves(closed).promoted if paused else ()
         chosen = [trial for i in paused if (trial := self._in_flight[i].trial).number in going]
@@ -191,7 +191,7 @@ class Stopping:
         return chosen
 
     def stopped(self, closed: bool) -> list[tuple[int, Outcome]]:
-        """Paused trials that are over, by id, with their outcome."""
+        """The paused trials to end, by id, with their outcomes. ``closed`` as for :meth:`promoted`."""
         paused = self._paused()
         reasons = self._rule.moves(closed).stopped if paused else {}
         return self._release(
@@ -199,11 +199,11 @@ class Stopping:
         )
 
     def abandon(self, reason: str) -> list[tuple[int, Outcome]]:
-        """End all that are paused."""
+        """End all paused trials; returns them as :meth:`stopped` does."""
         return self._release(dict.fromkeys(self._paused(), reason))
 
     def _paused(self) -> dict[int, Outcome]:
-        """What is known of each trial that is paused, by id, in the order in which they were given."""
+        """The outcome so far of each paused trial, by id, in the order in which they were given."""
         return {
             trial_id: one.known
             for trial_id, one in self._in_flight.items()
@@ -221,7 +221,7 @@ class Stopping:
     # -- what is known -------------------------------------------------------------------------
 
     def _catch_up(self) -> None:
-        """Tell the rule what stands in the store, from whichever session."""
+        """Tell the rule what is new in the store, from any session."""
         self.write()
         for number, step, value in self._curves.news():
             self._rule.heard(number, step, self._sign * value)
@@ -232,7 +232,7 @@ class Stopping:
         return outcome
 
     def completed(self, trial_id: int, outcome: Outcome) -> Outcome:
-        """The outcome of a run that has ended, with the trial's curve beside it; may be asked for again."""
+        """The outcome of a run that has ended, with the trial's curve; may be called repeatedly."""
         if outcome.status is Status.LOST:
             self.write()
             return outcome
@@ -245,7 +245,7 @@ class Stopping:
         return replace(outcome, facts=facts)
 
     def over(self, trial_id: int, outcome: Outcome) -> None:
-        """A trial has come to its outcome; a lost one will be tried again, or its late result told."""
+        """A trial has ended with ``outcome``; a lost one stays in flight, since its result may still come."""
         trial = self._in_flight.pop(trial_id).trial
         if outcome.status is Status.LOST:
             self._in_flight[trial_id] = _InFlight(trial)

@@ -1,1 +1,1 @@
-"""One search over several workloads: a study each, one budget."""
+"""One search over several workloads: a study for each, and one budget."""

@@ -1,11 +1,11 @@
 """Which workload of a family is searched next, and for how many tries. Pure.
 
-The first workload, the one in the middle, begins with twice its share, as long as that leaves the others
-their openings: what it teaches, they need not find out again. Each of the others then gets its opening, in
-which the strategy tries what was best for those before it, and turns the switches around it. What is left
-goes where it still brings something: to the workload that improved most a try in the later half of its tries.
+The first workload, the one in the middle of all, gets twice its share, as long as the others keep enough
+for their openings: they learn from it. Then each of the others gets its opening, in which the strategy
+tries what was best for the workloads before it, and changes one switch at a time. The rest of the budget
+goes, slice by slice, to the workload that improved most for each try in the later half of its tries.
 
-All follows from what stands in the store, so a family that was interrupted goes on with what it had begun.
+Everything depends on the store alone, so an interrupted family goes on with what it had begun.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from autotune.likeness import distance
 from autotune.space.configuration import Value
 
 OPENING = 10
-"""Tries of each workload before they are given by gain: so long do earlier studies teach."""
+"""How many tries the opening of a workload has; for so many a strategy uses earlier studies."""
 SLICE = 8
-"""Tries given by gain at once: opening a search costs a second or two."""
+"""How many tries are given at once after the openings: opening a search costs a second or two."""
 LEAD = 40
-"""Tries of the first workload at most before the others begin: with so many it can teach."""
+"""The most tries of the first workload before the others begin; the others can learn from so many."""
 HOPE = 0.1
-"""Improvement (of the logarithm) that the next tries may bring where the last ones have brought none. The
-larger, the more evenly tries are shared."""
+"""The improvement (of the logarithm) that is hoped for if the last tries brought none. The larger it is,
+the more evenly tries are shared."""
 
 
 @dataclass(frozen=True)
@@ -33,18 +33,18 @@ class Standing:
     """Where the search of one workload stands."""
 
     bests: tuple[float, ...] = ()
-    """The logarithm of the best so far after each try that has ended, smaller is better; inf before the first
-    success."""
+    """After each try that has ended, the logarithm of the best value so far, smaller is better; inf before
+    the first success."""
     tries: int = 0
-    """Those that have not ended included."""
+    """The number of tries, including those that have not ended."""
     seconds: float = 0.0
-    """Spent on searching it."""
+    """Time spent on searching it."""
     closed: bool = False
-    """Whether nothing more can come: every configuration was tried, or its patience is at its end."""
+    """Whether the search of it is over: every configuration was tried, or its patience is exhausted."""
 
     @property
     def gain(self) -> float:
-        """What the next try is expected to bring, judged by the later half of the tries."""
+        """The improvement (of the logarithm) expected of the next try, judged by the later half of all."""
         half = len(self.bests) // 2
         before = self.bests[half - 1] if half else math.inf
         after = self.bests[-1] if self.bests else math.inf
@@ -57,18 +57,18 @@ class Slice:
     """Tries to give to one workload."""
 
     workload: int
-    """Its place in the family."""
+    """Its index in the family."""
     tries: int
     seconds: float | None = None
-    """At most; ``None``: no limit."""
+    """The limit of time; ``None`` means none."""
 
 
 def next_slice(
     standings: Mapping[int, Standing], order: Sequence[int], trials: int | None, seconds: float | None
 ) -> Slice | None:
-    """The next tries; ``None`` where the budget of ``trials`` and ``seconds`` over all is spent.
+    """The next slice; ``None`` if the total budget of ``trials`` or ``seconds`` is spent, or all are closed.
 
-    ``standings`` are by the workload's place in the family; ``order`` has the places of those that can be
+    ``standings`` are by the workload's index in the family; ``order`` has the indices of those that can be
     searched, in the order in which they begin (:func:`order_of`).
     """
     left = math.inf if trials is None else trials - sum(s.tries for s in standings.values())
@@ -84,7 +84,7 @@ def next_slice(
 
 
 def _lead_tries(workloads: int, trials: int) -> int:
-    """Twice a share, as long as enough is left for the openings of the others; alone, everything."""
+    """The tries of the first workload: twice its share, if that leaves the others their openings."""
     if workloads == 1:
         return trials
     spare = max(trials - (workloads - 1) * OPENING, trials // workloads, 1)
@@ -92,7 +92,7 @@ def _lead_tries(workloads: int, trials: int) -> int:
 
 
 def _tries_to_open(workloads: int, trials: int | None) -> int:
-    """Where the budget is small, all openings are shorter alike."""
+    """The length of an opening; if the budget is small, all openings are shorter."""
     if trials is None or workloads == 1:
         return OPENING
     return min(max((trials - _lead_tries(workloads, trials)) // (workloads - 1), 1), OPENING)
@@ -105,7 +105,7 @@ def _lead(
     seconds: float | None,
     left: float,
 ) -> Slice | None:
-    """Twice its share for the first, of the tries or of the time."""
+    """The rest of what the first workload gets: twice its share of the tries or of the time."""
     own = standings[order[0]]
     time = None if seconds is None else 2 * seconds / (len(order) + 1) - own.seconds
     wanted = LEAD if trials is None else _lead_tries(len(order), trials)
@@ -117,7 +117,7 @@ def _lead(
 def _opening(
     standings: Mapping[int, Standing], alive: Sequence[int], tries: int, left: float, time: float | None
 ) -> Slice | None:
-    """The next that has not had its opening."""
+    """The rest of the opening of the next workload that has not had all of it."""
     waiting = [place for place in alive if standings[place].tries < tries]
     if not waiting:
         return None
@@ -128,13 +128,13 @@ def _opening(
 def _by_gain(
     standings: Mapping[int, Standing], alive: Sequence[int], left: float, time: float | None
 ) -> Slice:
-    """Of those that promise the same, the one that began first."""
+    """A slice for the workload with the largest gain; of equal ones, the one that began first."""
     place = max(alive, key=lambda p: standings[p].gain)
     return Slice(place, int(min(SLICE, left)), time)
 
 
 def order_of(workloads: Sequence[Mapping[str, Value]]) -> tuple[int, ...]:
-    """The one nearest to all others first, then always the one nearest to any that has had its turn."""
+    """Indices of the workloads: the one nearest to all others, then always the nearest to any before."""
     if not workloads:
         return ()
     apart = [[distance(one, other) for other in workloads] for one in workloads]

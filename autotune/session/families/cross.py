@@ -1,8 +1,8 @@
 """The cross measurement of a family: what won for one workload, measured for every workload.
 
-For each workload the default and the distinct winners of all are read interleaved, as in any finale, and
-stored as trials of that workload's study. A configuration that fails for a workload, or that its constraints
-forbid there, has no number.
+For each workload, the default and the distinct winners of all workloads are read interleaved, as in any
+finale, and stored as trials of that workload's study. A configuration that fails for a workload, or that
+the constraints forbid there, has no value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from autotune.store.records import StudyRecord, VerdictRecord
 from autotune.store.store import Store
 
 ACROSS = "across"
-"""Under this name a verdict says that it is of a cross measurement, and which configurations were in it."""
+"""The key of a verdict that marks it as one of a cross measurement, and lists the configurations in it."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Candidate:
 
 
 def own_verdict(store: Store, study: StudyRecord) -> VerdictRecord | None:
-    """That of the last finale of the study's own search."""
+    """The verdict of the last finale of the study's own search."""
     return next(reversed(_own_verdicts(store, study)), None)
 
 
@@ -53,7 +53,7 @@ def _own_verdicts(store: Store, study: StudyRecord) -> list[VerdictRecord]:
 
 
 def own_winner(store: Store, study: StudyRecord) -> Configuration | None:
-    """What the study's own search has won, where the space still has it; ``None`` where nothing has."""
+    """The winner of the study's own search; ``None`` if there is none, or the space no longer contains it."""
     verdict = own_verdict(store, study)
     if verdict is None or not stands(store, study, verdict):
         return None
@@ -61,8 +61,11 @@ def own_winner(store: Store, study: StudyRecord) -> Configuration | None:
 
 
 def own_winners(store: Store, study: StudyRecord) -> set[Configuration]:
-    """All that finales of the study's own search were won by. What a cross measurement says of it are ids of
-    studies, which are others in a store that it was imported into."""
+    """All winners of finales of the study's own search.
+
+    They are not taken from ``found_by`` in cross measurements, which are ids of studies: these change when
+    studies are imported into another store.
+    """
     won = (verdict.document.get("configuration") for verdict in _own_verdicts(store, study))
     return {Configuration(configuration) for configuration in won if configuration is not None}
 
@@ -78,7 +81,7 @@ def candidates(store: Store, studies: Sequence[StudyRecord]) -> tuple[Candidate,
 
 
 def is_current(store: Store, study: StudyRecord, wanted: Sequence[Candidate]) -> bool:
-    """Whether the study's last verdict is of a cross measurement that had all of ``wanted`` in it."""
+    """Whether the study's last verdict is of a cross measurement that included all of ``wanted``."""
     verdicts = store.verdicts(study.id)
     if not verdicts or ACROSS not in verdicts[-1].document:
         return False
@@ -86,14 +89,14 @@ def is_current(store: Store, study: StudyRecord, wanted: Sequence[Candidate]) ->
 
 
 def columns_of(verdict: VerdictRecord) -> dict[str, dict[str, Any]]:
-    """What was in a cross measurement, by hash, as :meth:`Candidate.to_document` wrote it."""
+    """The configurations in a cross measurement, by hash, as :meth:`Candidate.to_document` writes them."""
     return {one["hash"]: one for one in verdict.document.get(ACROSS, ())}
 
 
 def measure_across(
     executor: Executor, ledger: Ledger, progress: Progress, wanted: Sequence[Candidate]
 ) -> None:
-    """Measure the default and ``wanted`` for the workload of the ledger, and store what came of it."""
+    """Measure the default and ``wanted`` for the ledger's workload; store the readings and the verdict."""
     spec = ledger.spec
     contenders: list[Contender] = []
     default = spec.space.feasible_default()

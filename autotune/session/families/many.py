@@ -5,8 +5,8 @@
     open a study a workload ─▶ slices of tries, by `budget` ─▶ a finale each ─▶ all winners on all
 
 Each slice is an ordinary session of its workload's study: it resumes, learns from the studies of the other
-workloads (:mod:`autotune.session.opening.sources`) and writes down all it does. What comes next follows from
-the store alone, so a family that was interrupted goes on where it stood.
+workloads (:mod:`autotune.session.opening.sources`) and writes down all it does. What comes next depends on
+the store alone, so an interrupted family goes on where it stood.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from autotune.store.store import Store
 class ManySession:
     """One run over a family. Call :meth:`run` once; ``stop()`` may be called from a signal handler.
 
-    ``make_executor`` is called for each slice. A workload for which it fails, or whose workers do not start,
-    is given up and said; where that happens to all that are searched, the error is raised.
+    ``make_executor`` is called for each slice. A workload for which it fails, or whose workers do not
+    start, is given up, and the user is told; if that happens to all that are searched, the error is raised.
     """
 
     family: Family
@@ -58,7 +58,7 @@ class ManySession:
     progress: Progress = field(default_factory=Progress)
     _stops: int = 0
     measuring_again: bool = field(default=False, init=False)
-    """As of a :class:`Session`."""
+    """As in :class:`Session`."""
     _session: Session | None = None
     _members: list[Member] = field(init=False)
     _remarks: Remarks = field(default_factory=Remarks)
@@ -91,7 +91,7 @@ class ManySession:
         return self._result(reason)
 
     def stop(self) -> None:
-        """End the search soon, then measure the finalists; called again: end at once."""
+        """End the search soon, then measure the finalists; called a second time, end at once."""
         self._stops += 1
         if self._session is not None:
             self._session.stop()
@@ -102,18 +102,18 @@ class ManySession:
 
     @property
     def asking(self) -> bool:
-        """As of a :class:`Session`."""
+        """As in :class:`Session`."""
         return self._session is not None and self._session.asking
 
     # -- searching -----------------------------------------------------------------------------
 
     @property
     def _searched(self) -> list[Member]:
-        """Those that are not held out."""
+        """The members that are searched, that is, not held out."""
         return [member for member in self._members if not member.held_out]
 
     def _require_some(self) -> None:
-        """Raises where no workload can be searched, before studies begin that would never have a trial."""
+        """Raise if no workload can be searched, before studies are opened that would never have a trial."""
         feasible = [member for member in self._searched if member.spec.space.feasible]
         if not feasible:
             check_feasible(self._searched[0].spec)
@@ -129,10 +129,10 @@ class ManySession:
         raise failure
 
     def _open(self) -> None:
-        """All studies stand before the first try, so that the store knows the family from then on."""
+        """Open all studies before the first try, so that the store knows the whole family from then on."""
         for member in self._members:
             notes = member.open(self.store, self.environment, fresh=self.fresh)
-            # The others are new because their workload differs, which is meant and need not be said.
+            # Notes of the others would say that their workload differs, as it should.
             for text in notes if member.place == 0 else ():
                 self._note(text)
 
@@ -152,7 +152,7 @@ class ManySession:
         return INTERRUPTED
 
     def _room(self) -> Room | None:
-        """What is left of the budget of trials over all workloads; ``None``: there is none."""
+        """What is left of the budget of trials over all workloads; ``None`` if there is no such budget."""
         limit = self.family.specs[0].budget.trials
         if limit is None:
             return None
@@ -160,7 +160,7 @@ class ManySession:
         return Room(limit - sum(tries), counted)
 
     def _finish_begun(self, member: Member) -> None:
-        """Trials that were lost with an earlier session are tried again, even where the budget is spent."""
+        """Try the trials again that were lost with an earlier session, even if the budget is spent."""
         trials = member.tried(self.store)
         if any(not trial.status.finished for trial in trials):
             self._search_one(member, Budget(trials=len(trials)), Spent())
@@ -178,7 +178,7 @@ class ManySession:
             member.closed = True
 
     def _search_one(self, member: Member, budget: Budget, others: Spent) -> None:
-        """Search one workload until ``budget`` of its study is spent, and leave the finale for later."""
+        """Search one workload until ``budget``, which is for its study, is spent; the finale comes later."""
         spec = member.spec
         spec = replace(spec, budget=budget, measure=replace(spec.measure, finalists=0))
         with self._may_fail(member):
@@ -203,7 +203,7 @@ class ManySession:
     # -- measuring again -----------------------------------------------------------------------
 
     def _defend(self, member: Member) -> None:
-        """The finale of one workload, unless nothing was found there since the last one."""
+        """The finale of one workload, unless it has no new results since the last one."""
         trials = member.tried(self.store)
         told = sum(trial.status.finished for trial in trials)
         verdict = own_verdict(self.store, member.study)
@@ -223,20 +223,23 @@ class ManySession:
         self._measure(member, finale, "the finalists")
 
     def _measure_across(self, member: Member, wanted: Sequence[Candidate]) -> None:
-        """Measure the winners of all workloads on one of them, unless that was done."""
+        """Measure the winners of all workloads on one of them, unless that was done already."""
         study = member.study
         known = is_current(self.store, study, wanted)
         if wanted and not (known and self._of_its_space(member, self.store.verdicts(study.id)[-1])):
             self._measure(member, partial(measure_across, wanted=wanted), "the winners of all workloads")
 
     def _of_its_space(self, member: Member, verdict: VerdictRecord) -> bool:
-        """Whether a verdict was reached in the space that the workload has now, with its default."""
+        """Whether a verdict was reached in the workload's present space, with its present default."""
         return space_of(self.store, verdict) == member.spec.space.hash
 
     def _measure(
         self, member: Member, finale: Callable[[Executor, Ledger, Progress], None], who: str
     ) -> None:
-        """Run ``finale`` of ``who`` for one workload. Nothing is proposed, so no source needs to be found."""
+        """Run ``finale`` for one workload; ``who`` says who is measured.
+
+        Nothing is proposed, so the strategy does not matter and needs no earlier studies.
+        """
         spec = member.spec
         time = spec.budget.time and spec.budget.time / len(self._searched)
         early = spec.search.early_stopping
@@ -261,7 +264,7 @@ class ManySession:
 
     @contextmanager
     def _may_fail(self, member: Member) -> Iterator[None]:
-        """A workload whose objective cannot be used does not end the search of the others."""
+        """If the objective of a workload cannot be used, give it up instead of ending the whole search."""
         if self._stops > 1:
             raise KeyboardInterrupt
         try:
@@ -273,7 +276,7 @@ class ManySession:
             member.failure = error
             why = "for the same reason" if known else str(error)
             self._note(f"{member.label} is given up: {why}")
-        if self._stops > 1:  # the session has taken note of the interrupt, and returned
+        if self._stops > 1:  # the session has caught the interrupt and returned
             raise KeyboardInterrupt
 
     def _note(self, text: str) -> None:
@@ -283,7 +286,7 @@ class ManySession:
 
     def _result(self, reason: str) -> ManyResult:
         studies = [self.store.study(member.study.id) for member in self._members]
-        # The store knows which were not searched: an interrupt may be the reason, which holds nothing out.
+        # The store only knows which were not searched, which may be due to an interrupt.
         matrix = replace(load_matrix(self.store, studies), held_out=self.family.held_out)
         return ManyResult(
             name=self.family.name,
@@ -295,7 +298,7 @@ class ManySession:
 
 
 def _why(budget: Budget, standings: Mapping[int, Standing]) -> str:
-    """Why no workload gets any more of the budget."""
+    """Why no workload gets another slice."""
     if budget.trials is not None and sum(s.tries for s in standings.values()) >= budget.trials:
         return say_trials(budget.trials)
     if budget.time is not None and sum(s.seconds for s in standings.values()) >= budget.time:

@@ -1,4 +1,4 @@
-"""Configurations times workloads: what the cross measurement of a family says, read back from the store."""
+"""What a cross measurement of a family says, read from the store as a matrix: workloads by configurations."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ NOT_ALLOWED = "forbidden by a constraint"
 
 @dataclass(frozen=True)
 class Cell:
-    """What a configuration came to for a workload; ``value`` is NaN where there is no number."""
+    """The value of a configuration for a workload; NaN if there is none."""
 
     value: float
     low: float = math.nan
     high: float = math.nan
     status: str = NOT_MEASURED
-    """``ok``, or why there is no number."""
+    """``ok``, or why there is no value."""
 
 
 HOLE = Cell(math.nan)
@@ -49,9 +49,9 @@ class Matrix:
     """Whether the workload of a row was only measured, never searched."""
     configurations: tuple[Configuration, ...]
     found_by: tuple[frozenset[int], ...]
-    """For each column, the rows whose own search won with it; the default needs no search."""
+    """For each column, the rows whose own search it won; empty for a default that won no search."""
     default: int | None
-    """The default's column; ``None`` where it was measured nowhere."""
+    """The default's column; ``None`` if it was not measured for any workload."""
     cells: tuple[tuple[Cell, ...], ...]
 
     @property
@@ -60,9 +60,9 @@ class Matrix:
 
     @property
     def losses(self) -> NDArray[np.float64]:
-        """Logarithms of the metric, smaller is better; shape (rows, columns), NaN where there is no number.
+        """Logarithms of the metric, smaller is better; shape (rows, columns), NaN where there is no value.
 
-        Raises :class:`InputError` where a value is not above 0: there regrets would not be ratios.
+        Raises :class:`InputError` if a value is not above 0, since regrets are ratios.
         """
         values = np.array([[cell.value for cell in row] for row in self.cells], dtype=np.float64)
         values = values.reshape(len(self.cells), len(self.configurations))
@@ -79,12 +79,12 @@ class Matrix:
         return Problem(
             f"{name} is {value:.4g} in {where} with {configuration}",
             expected="values above 0, since configurations are compared by ratios",
-            hint=f"measure something in the place of {name} that is never 0 or less",
+            hint=f"measure a metric instead of {name} that is always above 0",
         )
 
 
 def family_of(store: Store, study: StudyRecord) -> tuple[StudyRecord, ...]:
-    """The studies that differ from ``study`` in the workload alone, the newest of each, oldest first.
+    """The studies that differ from ``study`` in the workload only; the newest of each workload, by age.
 
     They have the same name, objective, source, metrics, machine and, in their workloads, the same keys.
     """
@@ -96,9 +96,10 @@ def family_of(store: Store, study: StudyRecord) -> tuple[StudyRecord, ...]:
 
 
 def load_matrix(store: Store, studies: Sequence[StudyRecord]) -> Matrix:
-    """What the last verdict of each study measured. A study without any has a row of holes.
+    """The matrix of what the last verdict of each study measured. A study without a verdict has no values.
 
-    Columns are the default, the winners of the studies, and what stands beside them in a cross measurement.
+    The columns are the default, the winners of the studies, and the other configurations of cross
+    measurements.
     """
     metric = studies[0].goals[0]
     last = [verdicts[-1] if (verdicts := store.verdicts(study.id)) else None for study in studies]
@@ -128,7 +129,7 @@ def load_matrix(store: Store, studies: Sequence[StudyRecord]) -> Matrix:
 
 
 def _measured(store: Store, study: StudyRecord, verdict: VerdictRecord | None) -> list[TrialRecord]:
-    """The trials that a verdict rests on: the replicates of its session."""
+    """The trials that a verdict is based on: the measurements of its session's finale."""
     if verdict is None:
         return []
     return [
@@ -145,9 +146,10 @@ def _row(
     measured: Sequence[TrialRecord],
     metric: str,
 ) -> Iterator[Cell]:
-    """The cells of ``study``. A cross measurement has written down whether its candidates are allowed.
+    """The cells of ``study``.
 
-    The default is among them only where it has won somewhere; otherwise the space of the study is asked.
+    Whether a candidate is allowed was written down by the cross measurement. For a configuration that was not
+    among its candidates, as a default that won nowhere, the study's space is asked.
     """
     by_hash = {trial.hash: trial for trial in measured}
     known = {} if verdict is None else columns_of(verdict)
@@ -165,7 +167,7 @@ def _row(
 
 
 def _has(study: StudyRecord, configuration: Configuration) -> bool:
-    """Whether the space of the study allows it; true where that is of a version that cannot be read here."""
+    """Whether the study's space contains it; also true for a space of a version that cannot be read here."""
     try:
         return configuration in space_from_document(study.document["space"])
     except (KeyError, InputError):

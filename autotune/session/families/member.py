@@ -17,16 +17,16 @@ from autotune.store.store import Store
 
 @dataclass
 class Member:
-    """What a family knows of one of its workloads. All but the first four may change in its search."""
+    """One workload of a family and the state of its search: the attributes after the first four change."""
 
     place: int
-    """In the family."""
+    """Its index in the family."""
     spec: StudySpec
     label: str
     held_out: bool
-    """Whether it is not searched, only measured."""
+    """Whether it is only measured, not searched."""
     failure: AutotuneError | None = None
-    """Why it is given up."""
+    """Why it was given up; ``None`` if it was not."""
     closed: bool = False
     """Whether nothing more can be tried."""
     mistaken: bool = False
@@ -35,12 +35,12 @@ class Member:
 
     @classmethod
     def all_of(cls, family: Family) -> list[Member]:
-        """In their order."""
+        """All workloads of ``family``, in its order."""
         each = zip(family.specs, family.held_out, strict=True)
         return [cls(place, spec, family.label(place), out) for place, (spec, out) in enumerate(each)]
 
     def open(self, store: Store, environment: Environment, *, fresh: bool) -> tuple[str, ...]:
-        """Open its study; what there is to say of that."""
+        """Open its study; returns notes for the user."""
         opened = open_study(self.spec, store, environment, fresh=fresh)
         self._opened = opened.record, Follower(store, opened.record.id, self.spec)
         return opened.notes
@@ -56,11 +56,11 @@ class Member:
         return self._follower.standing(self.closed)
 
     def count(self) -> tuple[int, Counted]:
-        """How many tries there are, and up to where they were counted."""
+        """How many tries there are, and up to which proposal they were counted."""
         return self._follower.count()
 
     def tried(self, store: Store) -> list[TrialRecord]:
-        """The search trials that its space still has: as in any session, no others count."""
+        """The search trials that its space still contains; no others count, as in any session."""
         trials = store.trials(self.study.id, purpose="search")
         return [trial for trial in trials if trial.configuration in self.spec.space]
 

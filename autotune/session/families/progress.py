@@ -1,4 +1,4 @@
-"""Progress of a family: what its sessions say, with the numbers of the family in the place of their own."""
+"""Progress of a family: what its sessions report, with the family's numbers instead of each session's."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from autotune.space.spec import Budget
 
 
 class SharedProgress(Progress):
-    """Passes on to ``progress`` what one session of a family says.
+    """Passes on to ``progress`` what one session of a family reports.
 
-    ``label`` names its workload; ``others`` is what the other workloads have spent; ``again`` is who is
-    measured again. A note is said once a workload.
+    ``label`` names the workload, ``others`` is what the other workloads have spent, and ``again`` says who is
+    measured again. The same note is passed on once for each workload; ``said`` has those passed on already.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class SharedProgress(Progress):
             spent,
             trials=others.trials + spent.trials,
             seconds=others.seconds + spent.seconds,
-            finished=others.trials + spent.finished,  # nobody searches the others meanwhile
+            finished=others.trials + spent.finished,  # nothing is in flight for the others
         )
         self._progress.tick(family, running)
 

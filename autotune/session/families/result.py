@@ -18,11 +18,11 @@ class ManyResult:
 
     name: str
     results: tuple[Result, ...]
-    """Of each workload that could be opened; a recipe for it is its ``best``."""
+    """The result of each workload; ``best`` is its winner."""
     matrix: Matrix
-    """Its rows are those of :attr:`results`."""
+    """Its rows are in the order of :attr:`results`."""
     failures: Mapping[str, str] = field(default_factory=dict)
-    """Why a workload was given up, by the workload in words."""
+    """By the label of a workload: why it was given up."""
     reason: str = ""
     """Why the search ended."""
 
@@ -48,7 +48,7 @@ class ManyResult:
 
 
 def matrix_document(matrix: Matrix) -> dict[str, Any]:
-    """As JSON. ``configurations`` are the columns; where there is no number, ``status`` says why."""
+    """The matrix as JSON. ``configurations`` are the columns; ``status`` says why a cell has no value."""
     return {
         "metric": matrix.metric.name,
         "unit": matrix.metric.unit,

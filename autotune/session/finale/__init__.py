@@ -1,1 +1,1 @@
-"""The winner defended: the finalists, the default and the baselines are read again, and judged."""
+"""The defence of the winner: the finalists, the default and the baselines are measured again and judged."""

@@ -1,4 +1,4 @@
-"""Who is read again in a finale, a replay or a verification, and what was read."""
+"""Who is measured again in a finale, a replay or a verification, with the readings."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Contender:
     finalist: bool = False
     """Whether it is one of the best trials of the search."""
     entering: float = 0.0
-    """Seconds until it could be read: all took so long together, divided by their number."""
+    """Seconds from its start until it could be read; the mean over all contenders, which start together."""
     checked: Mapping[str, Estimate] = field(default_factory=dict)
-    """What its check has returned as it entered."""
+    """The metrics that its check returned."""
     failure: Outcome | None = None
     readings: list[Reading] = field(default_factory=list)
 
@@ -39,12 +39,12 @@ class Contender:
 
     @property
     def rounds(self) -> int:
-        """How many rounds it was read in."""
+        """In how many rounds it was read."""
         return int(self.readings[-1].context["round"]) + 1 if self.readings else 0
 
     @property
     def purpose(self) -> Purpose:
-        """That of the trial under which its readings are kept."""
+        """The purpose of the trial that keeps its readings."""
         if self.configuration is None:
             return "baseline"
         return "default" if self.label == DEFAULT else "final"

@@ -1,8 +1,8 @@
-"""Readings while which another program had the core, though what was measured was ready to run.
+"""Disturbed readings, during which another program had the core although what was measured was ready to run.
 
-On a machine that others use, a reading of some milliseconds is longer by a half when the scheduler lets
-another program run in its midst, or not at all. The kernel counts that time for each thread, so a finale need
-not average it away: a reading that was disturbed does not count, and is taken again.
+On a machine that others use, a reading of some milliseconds takes half as long again if the scheduler runs
+another program in the middle of it. The kernel counts for each thread how long it waited for a core. So a
+finale need not average such readings: one that was disturbed does not count, and is taken again.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from autotune.measure.readings import measures_itself, share_of
 from autotune.space.spec import MetricSpec, is_speed
 
 DISTURBED = "disturbed"
-"""Why a reading does not count in whose midst another program had the core: another one was taken."""
+"""The mark of a reading that does not count because it was disturbed and taken again."""
 
 TOLERATED = 0.02
-"""The part of a reading for which it may wait for a core and count as undisturbed."""
+"""The fraction of a reading's time that it may wait for a core and still count as undisturbed."""
 
 SHORT = 0.25
-"""Seconds. A longer reading meets others about as often as the next one does, and costs more."""
+"""In seconds. A longer reading is not taken again: the next one would be disturbed about as much."""
 
 MOST_TRIES = 4
-"""Of one reading. Where none of them is undisturbed, the machine has more work than cores at all times."""
+"""How often one reading is taken. If all are disturbed, the machine has more work than cores all the time."""
 
 BUSY = 0.05
-"""The part of half of the readings from which on it is said that others had the core."""
+"""If the median reading waited for a larger fraction of its time, the user is told."""
 
 SHORT_OF_PROCESSORS = 0.25
-"""The same of tasks that waited for one anywhere on the machine, be it those that are measured or others."""
+"""The same for the time in which any task of the machine waited for a processor, measured or not."""
 
 
 def waited(readings: Sequence[Reading]) -> float:
-    """The part of what counts of the readings for which its thread was ready to run, and had no core.
+    """The largest fraction of the time of a reading that counts in which its thread waited for a core.
 
-    0 where that is not known: of programs and ranks, in replays, and where the kernel does not count it.
+    0 if that is unknown: for programs and ranks, in replays, and if the kernel does not count it.
     """
     contexts = (r.context for r in readings if not r.discarded)
     timed = (c for c in contexts if c.get("wall", 0.0) > 0.0)
@@ -46,8 +46,9 @@ def waited(readings: Sequence[Reading]) -> float:
 def undisturbed(
     read: Callable[[], tuple[Reading, ...]], may_go_on: Callable[[], bool]
 ) -> tuple[Reading, ...]:
-    """All that was ``read`` until a reading was undisturbed; of several tries that one counts which waited
-    least. Another is taken only while one ``may_go_on``.
+    """Call ``read`` until it is undisturbed, while ``may_go_on()``; returns the readings of all tries.
+
+    Only those of the try that waited least count; the others are marked as discarded.
     """
     tries = [read()]
     while _may_be_better(tries[-1]) and len(tries) < MOST_TRIES and may_go_on():
@@ -61,14 +62,16 @@ def undisturbed(
 
 
 def _may_be_better(tried: Sequence[Reading]) -> bool:
-    """Whether another try of what was ``tried`` may be less disturbed; not where it failed."""
+    """Whether another try may be less disturbed; false if this one failed or is long."""
     seconds = max((r.context.get("wall", 0.0) for r in tried if not r.discarded), default=0.0)
     return waited(tried) > TOLERATED and seconds < SHORT
 
 
 def scattered(readings: Sequence[Reading], metric: MetricSpec) -> tuple[Reading, ...]:
-    """The readings of ``metric``; none where no wait has changed them: it is no speed, as a loss, or all that
-    count are one number."""
+    """The readings of ``metric`` if waiting for a core may have changed them.
+
+    None if the metric is no speed (a loss, say), or if all readings that count are equal.
+    """
     if not is_speed(metric.goal, metric.unit):
         return ()
     own = tuple(reading for reading in readings if reading.metric == metric.name)
@@ -76,15 +79,15 @@ def scattered(readings: Sequence[Reading], metric: MetricSpec) -> tuple[Reading,
 
 
 def usual_wait(readings: Iterable[Reading]) -> float:
-    """The part for which the middle one of the readings that count has waited; 0 where there are none."""
+    """The median, over the readings that count, of the fraction waited for a core; 0 without readings."""
     shares = sorted(waited([reading]) for reading in readings if not reading.discarded)
     return shares[len(shares) // 2] if shares else 0.0
 
 
 def usual_stall(readings: Iterable[Reading]) -> float:
-    """The part of the middle reading that counts for which some task of the machine waited for a processor.
+    """The fraction of the median reading in which some task of the machine waited for a processor.
 
-    0 where it is known how long what was measured has waited, and of readings of a GPU, which needs none.
+    0 if it is known how long what was measured has waited, and for readings of a GPU, which needs none.
     """
     contexts = [reading.context for reading in readings if not reading.discarded]
     timed = [c for c in contexts if c.get("wall", 0.0) > 0.0 and "cpu" in c]
@@ -94,17 +97,18 @@ def usual_stall(readings: Iterable[Reading]) -> float:
 
 
 def say_busy(waited: float, stalled: float) -> str:
-    """A remark on a finale whose readings waited so long as usual, or while which something else did; empty
-    where neither is worth a word.
+    """A remark on a finale whose median reading waited for, or was stalled in, these fractions of its time.
+
+    Empty if both are small.
     """
     if waited > BUSY:
         return (
-            f"other programs had the core for {waited:.0%} of a reading, or more of it, in half of them: on"
-            " an idle machine the intervals are narrower"
+            f"other programs had the core for {waited:.0%} of the time or more in half of the readings: on an"
+            " idle machine the intervals are narrower"
         )
     if stalled > SHORT_OF_PROCESSORS:
         return (
-            f"tasks of this machine waited for a processor for {stalled:.0%} of a reading, or more of it, in"
-            " half of them: if others are at work here, the intervals are narrower on an idle machine"
+            f"tasks of this machine waited for a processor for {stalled:.0%} of the time or more in half of"
+            " the readings: if others are at work here, the intervals are narrower on an idle machine"
         )
     return ""

@@ -1,7 +1,7 @@
-"""Whether the machine was slower, or faster, in the finale than while searching, for all alike.
+"""Whether all contenders were slower, or all faster, in the finale than in the search.
 
-The verdict is of the finale alone, in which everybody was read side by side. But who came into it was decided
-by what was read before.
+The verdict depends on the finale alone, in which all are measured side by side. But the finalists were
+chosen by what was measured before.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import math
 from collections.abc import Mapping
 
 MUCH = 1.5
-"""Luck of the best readings, caches and noise come to less, for each contender alike."""
+"""A factor that the luck of the best readings, caches and noise do not reach for all contenders at once."""
 
 
 def drift(searched: Mapping[str, float], again: Mapping[str, float]) -> float:
-    """The factor by which all values are larger ``again`` than as ``searched``, by the hash of who was read.
+    """The factor by which all values are at least larger ``again`` than when ``searched``; both are by hash.
 
-    Below 1 where they are smaller; 1 where they moved in both directions, or fewer than two can be compared.
+    Below 1 if all are smaller; 1 if they moved in both directions, or fewer than two can be compared.
     """
     pairs = [(searched[one], value) for one, value in again.items() if one in searched]
     if len(pairs) < 2 or not all(0.0 < part < math.inf for pair in pairs for part in pair):
@@ -26,11 +26,11 @@ def drift(searched: Mapping[str, float], again: Mapping[str, float]) -> float:
 
 
 def say_drift(factor: float) -> str:
-    """A remark on a finale that drifted so far from its search; empty where it did not."""
+    """A remark on a finale whose values drifted by ``factor`` since the search; empty if that is little."""
     if 1 / MUCH < factor < MUCH:
         return ""
     much = f"{factor:.2g} times as large" if factor > 1 else f"{1 / factor:.2g} times as small"
     return (
         f"all values measured again are {much} as in the search, or more: something changed meanwhile"
-        " (a load, a clock, a cache), and without that others might have been finalists"
+        " (a load, a clock, a cache), and without that change the finalists might have been others"
     )

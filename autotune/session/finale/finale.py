@@ -1,9 +1,9 @@
 """The finale: finalists, default and baselines measured again, interleaved, on fresh inputs.
 
-The minimum seen while searching is a lucky reading as often as a good configuration. So the best few
-are read again in rounds: in each round every entrant is read once, in a new random order, so that
-whatever drifts on the machine falls on all alike. The answer is a ratio with a confidence interval,
-and 'no better than the default' is an answer.
+The lowest value of a search is as often a lucky reading as a good configuration. So the best few are read
+again in rounds. In each round every contender is read once, in a new random order, so that drift of the
+machine affects all alike. The answer is a ratio with a confidence interval, and 'no better than the
+default' is an answer.
 """
 
 from __future__ import annotations
@@ -46,10 +46,11 @@ def defend(
 ) -> None:
     """Measure the finalists again and store the verdict with every reading.
 
-    ``guests`` are configurations that others have chosen, by who has: they are read in the same rounds, and
-    one of them may win. ``of_several``: of one of several workloads, whose winners are measured on all
-    afterwards. There a default that nobody challenges is measured too, since it has its place in their table;
-    and a win is not confirmed in fresh processes, since it will be then. ``confirms``: whether another is.
+    ``guests`` are configurations that others have chosen, by a label that says who: they are read in the
+    same rounds, and one of them may win. ``of_several``: this is the finale of one of several workloads,
+    whose winners are measured on all workloads afterwards. Then the default is measured even without
+    finalists, since it has a column in their matrix, and a win is not confirmed in fresh processes, since
+    it will be afterwards. ``confirms``: whether a win is otherwise confirmed in fresh processes.
     """
     spec = ledger.spec
     seconds = ReadingSeconds.of(spec, succeeded(ledger))
@@ -70,7 +71,7 @@ def defend(
 
 
 def affordable(contenders: Sequence[Contender], rounds: Rounds, seconds: ReadingSeconds) -> list[Contender]:
-    """Without the last of the finalists, where there is room for fewer; the first one enters always."""
+    """The contenders, without the last finalists if not all fit into the time; the first one always stays."""
     optional = [c for c in contenders if c.finalist][1:]
     entering = [c for c in contenders if c not in optional]
     room = rounds.room(_share(entering, rounds, seconds))
@@ -80,12 +81,12 @@ def affordable(contenders: Sequence[Contender], rounds: Rounds, seconds: Reading
 
 
 def _share(contenders: Sequence[Contender], rounds: Rounds, seconds: ReadingSeconds) -> float:
-    """Seconds of one of the fewest rounds, with its part of what they take before their first readings."""
+    """Seconds of one round if there are the fewest rounds, with its share of the time that starting takes."""
     return _round(contenders, seconds) + len(contenders) * seconds.entering / rounds.fewest
 
 
 def foreseen(contenders: Sequence[Contender], rounds: Rounds, seconds: ReadingSeconds) -> float:
-    """About how many seconds it takes until they have been read in ``rounds``."""
+    """About how many seconds it takes to read the contenders in ``rounds``, with their start."""
     return len(contenders) * seconds.entering + rounds.longest(_round(contenders, seconds))
 
 
@@ -98,7 +99,7 @@ def longest_silence(contenders: Sequence[Contender], seconds: ReadingSeconds) ->
 
 
 def _round(contenders: Sequence[Contender], seconds: ReadingSeconds) -> float:
-    """About how many seconds one round of them takes."""
+    """About how many seconds one round of all contenders takes."""
     return sum(seconds(contender.configuration) for contender in contenders)
 
 
@@ -112,9 +113,9 @@ def remeasure(
     *,
     confirms: bool = True,
 ) -> None:
-    """Read the contenders in rounds, and who wins in fresh processes where that ``confirms`` it.
+    """Read the contenders in rounds, and if it ``confirms``, the winner in fresh processes too.
 
-    Stores the readings, and the verdict with what is ``said`` beside it.
+    Stores the readings, and the verdict, to whose document ``said`` is added.
     """
     spec, study, knew = ledger.spec, ledger.study, len(ledger.strategy.told)
     place = Place(study.record.id, ledger.session_id, study.segment.id)
@@ -136,7 +137,7 @@ def remeasure(
                     progress.confirming(plan.labels, plan.runs, plan.seconds)
                 fresh = read_in_fresh_processes(spec, executor, plan, rounds, kept.keep)
             verdict = _confirmed(spec, verdict, contenders, fresh)
-    except BaseException:  # an interrupt too: what was read until then was measured
+    except BaseException:  # also an interrupt: what was read so far is kept
         kept.finish({c.label: _cut_short(c) for c in contenders}, ledger.environment_hash)
         raise
     progress.defended(rounds)
@@ -155,13 +156,13 @@ def remeasure(
 
 
 def _is_a_win(verdict: Mapping[str, Any]) -> bool:
-    """Whether one is said to be better than a default that could be read."""
+    """Whether the verdict says that a configuration is better than the default."""
     gain = verdict.get("speedup") or verdict.get("gain")
     return gain is not None and not verdict["is_default"]
 
 
 def _to_confirm(verdict: Mapping[str, Any], contenders: Sequence[Contender]) -> list[Contender]:
-    """The default, the winner, and the baseline that comes off best, if there is one."""
+    """The default, the winner, and the strongest baseline, if there is one."""
     strongest = min(verdict["baselines"], key=lambda b: b["estimate"], default={"against": ""})
     labels = (DEFAULT, verdict["label"], strongest["against"])
     return [contender for label in labels for contender in contenders if contender.label == label]
@@ -170,13 +171,13 @@ def _to_confirm(verdict: Mapping[str, Any], contenders: Sequence[Contender]) -> 
 def _confirmed(
     spec: StudySpec, verdict: Mapping[str, Any], contenders: Sequence[Contender], fresh: FreshRuns
 ) -> dict[str, Any]:
-    """The ``verdict`` with the gain of runs of fresh processes, where there were enough of them."""
+    """The ``verdict`` with the gain measured in fresh processes, if there were enough runs of them."""
     outcomes = {c.label: outcome_of(spec, c) for c in contenders}
     standings = [_standing(spec, c, outcomes[c.label]) for c in contenders]
     label, won = verdict["label"], outcomes[verdict["label"]]
     if fresh.failed == label:
         return default_stays({**verdict, "baselines": []}, standings, f"{label} {fresh.how}")
-    if won.status is not Status.OK:  # past a bound, by what those processes have read as well
+    if won.status is not Status.OK:  # past a bound, with the readings of the fresh processes
         why = f"with other processes {label} is {won.status}: {won.message}"
         return default_stays({**verdict, "baselines": []}, standings, why)
     confirmed = after_fresh_runs(spec, verdict, fresh.runs, standings) if fresh.enough else dict(verdict)
@@ -185,7 +186,7 @@ def _confirmed(
 
 
 def _drift(ledger: Ledger, contenders: Sequence[Contender], outcomes: Mapping[str, Outcome]) -> float:
-    """By which factor all contenders have moved since they were trials of the search."""
+    """The factor by which the values of all contenders differ from those of their search trials."""
     store, study, goal = ledger.store, ledger.study.record.id, ledger.metric.name
     asked = {c.configuration.hash: outcomes[c.label] for c in contenders if c.configuration is not None}
     trials = store.numbered(study, [*store.numbers_of(study, list(asked)).values()])
@@ -194,16 +195,16 @@ def _drift(ledger: Ledger, contenders: Sequence[Contender], outcomes: Mapping[st
 
 
 def succeeded(ledger: Ledger) -> list[TrialRecord]:
-    """The search trials in this space that have a value, the best as read first."""
+    """The search trials in the present space that succeeded, sorted by their values, the best first."""
     trials = ledger.store.trials(ledger.study.record.id, purpose="search", status=Status.OK)
     usable = [t for t in trials if ledger.metric.name in t.metrics and t.configuration in ledger.spec.space]
     return sorted(usable, key=lambda t: (ledger.metric.sign * t.metrics[ledger.metric.name].value, t.number))
 
 
 def best_trials(ledger: Ledger) -> list[TrialRecord]:
-    """The trials of a search, those first that are to be finalists.
+    """The trials of a search in the order in which they become finalists.
 
-    The default is none of them, and of those with the same code one.
+    The default is left out, and so are all but one of those with the same code.
     """
     trials = succeeded(ledger)
     default = ledger.spec.space.feasible_default()
@@ -225,15 +226,15 @@ def _contenders(executor: Executor, ledger: Ledger) -> list[Contender]:
 
 
 def in_turn(trials: Sequence[TrialRecord], expected: Mapping[str, float]) -> list[TrialRecord]:
-    """The one with the best reading, then those ``expected`` to be best, then the rest as they were read.
+    """The trial with the best value, then those ``expected`` to be best, then the rest by their values.
 
-    ``trials`` come as they were read, the best first. Where readings are noisy the lowest of many was luck.
+    ``trials`` are sorted by their values, the best first. If readings are noisy, the lowest of many was luck.
     """
     return [*trials[:1], *sorted(trials[1:], key=lambda t: expected.get(t.hash, math.inf))]
 
 
 def _with_guests(contenders: Sequence[Contender], guests: Mapping[str, Configuration]) -> list[Contender]:
-    """The contenders and, before the baselines, those guests that are not among them already."""
+    """The contenders, with the guests that are not among them already before the baselines."""
     taken = {c.configuration.hash for c in contenders if c.configuration}
     own = [c for c in contenders if c.configuration is not None]
     for label, configuration in guests.items():
@@ -244,7 +245,7 @@ def _with_guests(contenders: Sequence[Contender], guests: Mapping[str, Configura
 
 
 def _without_same_code(trials: Sequence[TrialRecord], taken: Sequence[TrialRecord]) -> list[TrialRecord]:
-    """Those whose code none before them has, nor one of ``taken``: to read it twice decides nothing."""
+    """The trials whose code differs from that of all trials before them and of ``taken``."""
     seen = {code_of(trial) for trial in taken}
     different = []
     for trial in trials:
@@ -256,7 +257,7 @@ def _without_same_code(trials: Sequence[TrialRecord], taken: Sequence[TrialRecor
 
 
 def _cut_short(contender: Contender) -> Outcome:
-    """The outcome of a contender where the finale was cut short: its failure if it failed, else ``lost``."""
+    """The outcome of a contender of a finale that was cut short: its failure, or else ``lost``."""
     lost = Outcome(Status.LOST, message="the re-measurement was cut short")
     return failed(contender, contender.failure or lost)
 

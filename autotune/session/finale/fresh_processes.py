@@ -1,13 +1,13 @@
-"""The winner of a finale and the default again in fresh processes: what one process had by luck is no gain.
+"""Measuring the winner of a finale and the default in fresh processes, since one process may just be lucky.
 
-All rounds of a finale are read in one process for each contender. Where its memory lies and in which order
-its sets are gone through is drawn by lot as it starts, and stays: of ordinary Python that is up to a tenth,
-of a kernel per cents (Mytkowicz, Diwan, Hauswirth and Sweeney, *Producing wrong data without doing anything
-obviously wrong!*, ASPLOS 2009). The interval of the rounds knows nothing of it, and a knob without any
-effect wins.
+All rounds of a finale are read in one process for each contender. Where the memory of a process lies, and
+in which order its sets are iterated, is random at its start and stays the same. That changes times by up to
+a tenth for ordinary Python, and by some per cent for a kernel (Mytkowicz, Diwan, Hauswirth and Sweeney,
+*Producing wrong data without doing anything obviously wrong!*, ASPLOS 2009). The interval of the rounds
+does not include it, so that a knob without any effect may win.
 
-So the gain is that of some runs more, each with processes of its own. They had no part in choosing the
-winner: what they say needs no correction for the best of many.
+So the gain is measured in some more runs, each with processes of its own. As they had no part in choosing
+the winner, their result needs no correction for the best of many.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from autotune.session.finale.rounds import ReadingSeconds, Rounds
 from autotune.space.spec import StudySpec
 
 RUNS, FEWEST = 12, 4
-"""The more the better; of four it is still worth knowing."""
+"""How many runs there are if time allows, and with how few a gain is still worth reporting."""
 
 EARLIEST = 6
-"""From so many on the signed ranks tell at 95 %, and runs may end because the gain is known. Were that asked
-of four, where Student's t tells, too many would end for a spread that is small by luck."""
+"""From so many runs on, the test of signed ranks can decide at 95 %, and runs may end because the gain is
+known. With four, where only Student's t decides, too many would end because their spread is small by
+luck."""
 
 LEAST_SECONDS = 10.0
-"""There is always time for these: of twelve runs one may be off, of eight hardly any."""
+"""The runs always have so many seconds: of twelve runs one may be an outlier, of eight hardly any."""
 
 ROUNDS = Rounds(least=3, most=3, seconds=5.0, fewest=3)
-"""Of a run: their median leaves out one that something came in between of. In that time what was disturbed is
-read again."""
+"""The rounds of a run: the median of three leaves out one that was disturbed. For so many seconds,
+disturbed readings are taken again."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,11 @@ class FreshRuns:
     """What was read of some contenders in runs of fresh processes."""
 
     runs: Sequence[Mapping[str, tuple[float, ...]]] = ()
-    """Of each run that nobody failed in: values of the first goal by label."""
+    """For each run without a failure, the values of the first goal by the contender's label."""
     failed: str = ""
-    """The label of the configuration that failed, which ended it; empty: none."""
+    """The label of the configuration whose failure ended the runs; empty if none failed."""
     how: str = ""
+    """How it failed, as a clause."""
 
     @property
     def enough(self) -> bool:
@@ -55,20 +57,21 @@ class FreshRuns:
 
 @dataclass(frozen=True)
 class Plan:
-    """Who is read in how many runs, and about how long that takes."""
+    """Which contenders are read in how many runs, and about how long that takes."""
 
     contenders: tuple[Contender, ...]
     runs: int
-    """0 where too few would fit into the time."""
+    """0 if too few would fit into the time."""
     seconds: float
+    """About how long the runs take."""
     allowed: float
-    """Seconds after which no run begins, once there are enough."""
+    """Seconds after which no further run begins, once there are :data:`FEWEST`."""
 
     @classmethod
     def of(cls, contenders: Sequence[Contender], seconds: ReadingSeconds, allowed: float) -> Plan:
-        """As many runs of ``contenders`` as fit; those after the first two are left out rather than none.
+        """As many runs as fit; contenders after the first two are left out if too few runs fit otherwise.
 
-        ``allowed``: the seconds that the rounds before had.
+        ``allowed`` is how many seconds the rounds of the finale had.
         """
         asked, allowed = list(contenders), seconds_for(allowed)
         while (runs := _affordable(asked, seconds, allowed)) < FEWEST and len(asked) > 2:
@@ -78,12 +81,12 @@ class Plan:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Of its contenders."""
+        """The labels of its contenders."""
         return tuple(contender.label for contender in self.contenders)
 
 
 def seconds_for(before: float) -> float:
-    """What the runs are given after rounds that had ``before`` seconds."""
+    """How many seconds the runs have after rounds that had ``before`` seconds."""
     return max(before, LEAST_SECONDS)
 
 
@@ -92,7 +95,8 @@ def read_in_fresh_processes(
 ) -> FreshRuns:
     """Read the contenders of ``plan`` in its runs; a baseline that fails is left out from then on.
 
-    ``before``: the rounds that they were read in already. Their readings are added to those that they have.
+    ``before`` is the number of rounds in which they were read already. New readings are added to those that
+    they have. ``after_run`` is called after each run.
     """
     asked: Sequence[Contender] = plan.contenders
     runs: list[Mapping[str, tuple[float, ...]]] = []
@@ -120,9 +124,9 @@ def read_in_fresh_processes(
 
 
 def _known(spec: StudySpec, runs: Sequence[Mapping[str, tuple[float, ...]]], one: str, other: str) -> bool:
-    """Whether the gain of one over the other has no noise, or is known as well as the space file asks for.
+    """Whether the gain of one over the other has no noise, or is known as precisely as the space file asks.
 
-    That speaks of the noise, and not of who is ahead: to look at it after each run favours nobody.
+    This depends on the noise, not on who is ahead, so that checking it after each run favours no one.
     """
     first, second = ([run[label] for run in runs] for label in (one, other))
     if len(set(first)) == len(set(second)) == 1:
@@ -133,11 +137,11 @@ def _known(spec: StudySpec, runs: Sequence[Mapping[str, tuple[float, ...]]], one
 
 
 def _affordable(contenders: Sequence[Contender], seconds: ReadingSeconds, allowed: float) -> int:
-    """How many runs of them fit."""
+    """How many runs of the contenders fit into ``allowed`` seconds, at most :data:`RUNS`."""
     each = _run_seconds(contenders, seconds)
     return min(RUNS, int(allowed / each)) if each > 0 else RUNS
 
 
 def _run_seconds(contenders: Sequence[Contender], seconds: ReadingSeconds) -> float:
-    """About how long one run takes. Each process reads once more, to warm its caches."""
+    """About how many seconds one run takes. Each process reads once more than its rounds, to warm up."""
     return sum(c.entering + (1 + ROUNDS.most) * seconds(c.configuration) for c in contenders)

@@ -1,4 +1,4 @@
-"""Contenders read in rounds: each once a round, in a new random order, so that drift falls on all alike."""
+"""Reading contenders in rounds: each once a round, in a new random order, so that drift affects all alike."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from autotune.space.spec import StudySpec
 from autotune.status import Status
 
 ROUGHLY = 0.05
-"""Once the time for a finale is up, three rounds are enough that tell so much of everybody: of programs that
-take seconds, say, and no two per cent more or less from run to run."""
+"""Once the time for a finale is up, three rounds are enough if they give every value within this fraction:
+as for programs that take seconds and differ by less than two per cent from run to run."""
 
 
 def read_again(
@@ -33,14 +33,15 @@ def read_again(
     after_reading: Callable[[], None] = lambda: None,
     run: int = 0,
 ) -> tuple[int, dict[str, Outcome]]:
-    """Read the contenders in rounds: how many rounds there were, and what came of each by its label.
+    """Start the contenders and read them in rounds; returns the number of rounds, and the outcomes by label.
 
-    ``before``: how many rounds they were read in already, with other processes. Each has a seed of its own.
-    ``run``: see :meth:`~autotune.session.execution.executor.Executor.entrants`.
+    ``before`` is in how many rounds they were read already, by other processes; each round has its own seed.
+    ``after_reading`` is called after each reading. ``run``: see
+    :meth:`~autotune.session.execution.executor.Executor.entrants`.
     """
     with ExitStack() as stack, executor.together():
         began = monotonic()
-        # In a new order each time: who comes first may get the better pages.
+        # In a new order each time: the first to start may get the better memory pages.
         order = np.random.default_rng([spec.search.seed, before, run]).permutation(len(contenders))
         entering_so = [contenders[place] for place in order]
         entrants = executor.entrants([c.what for c in entering_so], run)
@@ -60,9 +61,9 @@ def read_in_rounds(
     before: int = 0,
     after_reading: Callable[[], None] = lambda: None,
 ) -> int:
-    """One reading of each in a new random order, again and again; how many rounds there were.
+    """Read each contender once, in a new random order, again and again; returns the number of rounds.
 
-    Where a finale that was cut short is gone on with, its last round is completed first.
+    If a finale that was cut short is resumed, its last round is completed first.
     """
     rng = np.random.default_rng([spec.search.seed, before])
     first_seed = int(spec.search.seed) * MAX_ROUNDS + before
@@ -79,7 +80,7 @@ def read_in_rounds(
                 after_reading()
         rounds += 1
         if rounds == begun + 1:
-            # Fresh inputs and warming up, which a trial does once, take longer than its readings on a GPU.
+            # On a GPU, fresh inputs and warming up take longer than a reading; a trial does these only once.
             least = min(least, limits.among(len(standing), monotonic() - began).least)
     return rounds
 
@@ -87,7 +88,7 @@ def read_in_rounds(
 def _are_enough(
     spec: StudySpec, contenders: Sequence[Contender], rounds: int, least: int, *, late: bool
 ) -> bool:
-    """Whether so many rounds tell what is to be told, or as much of it as there is time for."""
+    """Whether ``rounds`` rounds give the precision that is asked for, or the best that the time allows."""
     if all(contender.failure is not None for contender in contenders):
         return True
     if rounds >= least and (late or _known(spec, contenders)):
@@ -98,14 +99,14 @@ def _are_enough(
 
 
 def _most_rounds(contenders: Sequence[Contender], most: int) -> int:
-    """How many rounds there are readings for: a replay has no more than were recorded of each contender."""
+    """The most rounds that are possible: a replay has only as many readings as were recorded."""
     entrants = [c.entrant for c in contenders if c.entrant is not None and c.failure is None]
     limits = [e.most_readings for e in entrants if e.most_readings is not None]
     return min([most, *limits])
 
 
 def _read(contender: Contender, round_number: int, seed: int, until: float) -> None:
-    """One reading; where it was disturbed, others ``until`` then."""
+    """Take one reading; while it is disturbed, take it again, ``until`` this time (monotonic)."""
     entrant = contender.entrant
     assert entrant is not None
     for reading in undisturbed(lambda: entrant.read(seed), lambda: monotonic() < until):
@@ -114,9 +115,10 @@ def _read(contender: Contender, round_number: int, seed: int, until: float) -> N
 
 
 def _known(spec: StudySpec, contenders: Sequence[Contender], within: float | None = None) -> bool:
-    """Whether each contender is known ``within`` a part of its value; ``None``: as the space file asks for.
+    """Whether the interval of each contender is ``within`` a fraction of its value on either side.
 
-    That speaks of their noise, and not of who is ahead: to look at it after each round favours nobody.
+    ``None`` means the precision that the space file asks for. This depends on the noise, not on who is
+    ahead, so that checking it after each round favours no one.
     """
     goal = spec.goals[0].name
     part = spec.measure.precision / 2 if within is None else within
@@ -130,10 +132,10 @@ def _known(spec: StudySpec, contenders: Sequence[Contender], within: float | Non
 
 
 def _without_noise(spec: StudySpec, contenders: Sequence[Contender]) -> bool:
-    """Whether all readings of each contender are the same, as of sizes and counts: more would say no more.
+    """Whether all readings of each contender are equal, as for sizes and counts, so that more are useless.
 
-    Not where the space file asks for readings, nor where something with a bound has noise: of a size under a
-    limit of time three readings say the size, and not whether the limit is kept.
+    False if the space file asks for a number of readings, or if a metric with a bound has noise: if a size is
+    minimized under a bound of time, three readings give the size, but not whether the bound is kept.
     """
     decisive = [m.name for m in spec.metrics if m.is_judged]
     standing = [c for c in contenders if c.failure is None]
@@ -143,7 +145,7 @@ def _without_noise(spec: StudySpec, contenders: Sequence[Contender]) -> bool:
 
 
 def outcome_of(spec: StudySpec, contender: Contender) -> Outcome:
-    """The outcome of the re-measurement of one contender, its bounds included."""
+    """The outcome of one contender by all its readings; it is ``wrong`` if a metric is past its bound."""
     if contender.failure is not None:
         return failed(contender, contender.failure)
     metrics = dict(contender.checked)
@@ -154,5 +156,5 @@ def outcome_of(spec: StudySpec, contender: Contender) -> Outcome:
 
 
 def failed(contender: Contender, failure: Outcome) -> Outcome:
-    """Its failure, with what it read in the rounds before."""
+    """The failure of a contender, with the readings of the rounds before it."""
     return replace(failure, readings=(*contender.readings, *failure.readings))

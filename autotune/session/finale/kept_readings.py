@@ -1,4 +1,4 @@
-"""The readings of contenders are written down while a finale runs: one of trainings takes an hour."""
+"""Writing down the readings of contenders while a finale runs, which takes an hour for trainings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from autotune.store.records import NewTrial, Purpose, TrialRecord
 from autotune.store.store import LEASE_SECONDS, Store
 
 EVERY_SECONDS = 1.0
-"""Short rounds are written together: a transaction takes some milliseconds."""
+"""Seconds between two writes, so that short rounds are written together: a transaction takes milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Place:
 
 
 def take_up(store: Store, place: Place, contenders: Sequence[Contender]) -> int:
-    """Give ``contenders`` what was read of them in a finale that was cut short; how many readings there are.
+    """Give ``contenders`` their readings of a finale that was cut short; returns how many there are.
 
-    Of the rounds that all were read in, with the one that was begun. What a process that was lost had begun
-    to read is of no round. Runs of fresh processes belong to a winner that is to be found first: they are
-    made anew.
+    These are the readings of all complete rounds and of the one that was begun. Readings without a round,
+    which a lost process had begun, are left out. So are runs of fresh processes, which are for a winner
+    that has to be found first.
     """
     cut = _cut_short(store, place, contenders)
     if not cut:
@@ -53,9 +53,9 @@ def take_up(store: Store, place: Place, contenders: Sequence[Contender]) -> int:
 
 
 def _cut_short(store: Store, place: Place, contenders: Sequence[Contender]) -> dict[str, TrialRecord]:
-    """The trials of the last finale, by their labels, where it was cut short.
+    """The trials, by label, of the last finale if it was cut short.
 
-    Nothing where it was not of just these contenders, or not of the same source and environment.
+    Empty if it did not have exactly these contenders, or if the source or the environment has changed.
     """
     purposes: tuple[Purpose, ...] = ("default", "final", "baseline")
     lost = [t for p in purposes for t in store.trials(place.study, purpose=p, status=Status.LOST)]
@@ -75,7 +75,7 @@ def _cut_short(store: Store, place: Place, contenders: Sequence[Contender]) -> d
 
 
 class KeptReadings:
-    """The trials of contenders, of their own purpose: nothing measured is lost."""
+    """Keeps the readings of contenders in the store, as trials with a purpose of their own."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class KeptReadings:
         self._at = monotonic()
 
     def keep(self) -> None:
-        """Write down what was read since the last time, if that is some while ago."""
+        """Write the new readings to the store, if the last time was :data:`EVERY_SECONDS` ago."""
         if monotonic() - self._at < EVERY_SECONDS:
             return
         read = zip(self._trials, self._kept, self._contenders, strict=True)
@@ -126,7 +126,7 @@ class KeptReadings:
         self._at = monotonic()
 
     def finish(self, outcomes: Mapping[str, Outcome], environment_hash: str) -> None:
-        """Write down what each came to, by its label, and in which environment."""
+        """Write the outcomes, given by label, to the store, and in which environment they were measured."""
         for trial, kept, contender in zip(self._trials, self._kept, self._contenders, strict=True):
             outcome = outcomes[contender.label]
             rest = replace(outcome, readings=outcome.readings[kept:])

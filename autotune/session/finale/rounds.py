@@ -1,4 +1,4 @@
-"""How often finalists are read, and how many of them: what the time for a finale allows. Pure."""
+"""How often finalists are read, and how many of them, in the time for a finale. Pure."""
 
 from __future__ import annotations
 
@@ -11,63 +11,63 @@ from autotune.space.spec import StudySpec
 from autotune.store.records import TrialRecord
 
 MIN_ROUNDS, MAX_ROUNDS = 12, 60
-"""Where there is time. Fewer rounds give no interval to trust, and more hardly narrow it."""
+"""The number of rounds if there is time. Fewer give no reliable interval, and more hardly narrow it."""
 
 FEWEST_ROUNDS = 8
-"""Where time is short: if all rounds agree, so many signed ranks still tell the best of five at 95 %."""
+"""The number of rounds if time is short. If all eight agree, signed ranks find the best of five at 95 %."""
 
 FEWEST_RUNS = 3
-"""The same where a reading is a whole training, and a trial seldom more than one: an interval from so few is
-wide, but costs a quarter."""
+"""The same if a reading is a whole training, of which a trial seldom has more than one. An interval from
+three is wide, but costs a quarter."""
 
 FEWEST_READINGS = 2
-"""From a single one nothing is known of the noise, and the verdict would not count it."""
+"""A single reading says nothing about the noise, and the verdict would ignore it."""
 
 SHARE = 0.2
-"""Of the time for the search; a search without a limit of time counts as given what it took."""
+"""The time for a finale, as a fraction of the search's limit of time, or of the time it took without one."""
 
 WORTH_MORE = 1.25
-"""So many times as long may a round be for the sake of further finalists, where it does not fit anyway."""
+"""If a round does not fit into the time anyway, it may be longer by this factor for further finalists."""
 
 LEAST_SECONDS, USUAL_SECONDS = 5.0, 30.0
-"""There is always time for the first; a search without a limit of time gets the second, or as long as it
-took where that was less."""
+"""A finale always has the first. After a search without a limit of time it has the second, or as long as
+the search took if that is less."""
 
 
 ENTERING = ("load", "check", "warmup")
-"""The phases in which a contender's process makes ready to be read. What it compiles is kept."""
+"""The phases before a contender's process can be read. Compiling is not among them: its result is cached."""
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """How often contenders are read: no end before ``least`` rounds, none after ``most``."""
+    """In how many rounds contenders are read: at least ``least``, at most ``most``."""
 
     least: int
     most: int
     seconds: float
-    """After which no round beyond ``least`` begins."""
+    """The time after which no round beyond ``least`` begins."""
     fewest: int
-    """What ``least`` may fall to where so many do not fit into ``seconds``."""
+    """To how many ``least`` may be reduced if they do not fit into ``seconds``."""
 
     @classmethod
     def of(cls, spec: StudySpec, searched: float | None = None) -> Rounds:
-        """Those of a finale after ``searched`` seconds; ``None``: there was no search to compare with."""
+        """The rounds of a finale after a search of ``searched`` seconds; ``None`` without a search."""
         seconds = _seconds(spec.budget.time, searched)
         if spec.search.early_stopping is not None:
             return cls(FEWEST_RUNS, MAX_ROUNDS, seconds, FEWEST_RUNS)
-        # Whom a few readings of a trial are enough has whole trainings, too.
+        # If a trial has only a few readings, they are expensive, as whole trainings are.
         fewest = min(FEWEST_ROUNDS, max(FEWEST_RUNS, spec.measure.max_readings))
         return cls(MIN_ROUNDS, MAX_ROUNDS, seconds, fewest)
 
     def split(self, runs: int) -> Rounds:
-        """The same in so many runs, with at least one round in each."""
+        """The rounds of each of ``runs`` runs that share these; each has at least one."""
         each = max(1, -(-self.least // runs))
         return Rounds(each, max(each, self.most // runs), self.seconds / runs, each)
 
     def among(self, contenders: int, once: float) -> Rounds:
-        """With as many rounds as fit where one of so many contenders takes ``once`` seconds.
+        """With ``least`` reduced to the rounds that fit, if one of all contenders takes ``once`` seconds.
 
-        One contender alone is read twice, for its own sake.
+        A contender that is alone is read twice, so that its noise is known.
         """
         if contenders < 2:
             return replace(self, least=FEWEST_READINGS)
@@ -75,32 +75,32 @@ class Rounds:
         return replace(self, least=min(self.least, max(self.fewest, fit)))
 
     def longest(self, once: float) -> float:
-        """About how many seconds they take at most, where a round takes ``once``, as it did in the search."""
+        """About how many seconds the rounds take at most, if one takes ``once`` seconds."""
         return max(self.seconds, self.least * once)
 
     def room(self, needed: float) -> float:
-        """Seconds that one round may take; ``needed`` is what the contenders take that cannot be left out.
+        """How many seconds one round may take. ``needed`` is what the indispensable contenders take.
 
-        Where those alone take too long, as with a slow default, some finalists enter all the same: beside
-        it they take little.
+        If these alone take too long, as with a slow default, some finalists are included all the same, since
+        they add little.
         """
         return max(self.seconds / self.fewest, WORTH_MORE * needed)
 
 
 @dataclass(frozen=True)
 class ReadingSeconds:
-    """About how many seconds a reading takes: of what was tried before its own, else what is usual."""
+    """About how many seconds a reading of a configuration takes, judged by the trials of the search."""
 
     usual: float
-    """The median; 0 where nothing was tried."""
+    """The median over all trials; 0 without trials."""
     own: Mapping[str, float] = field(default_factory=dict)
-    """By the hash of a configuration."""
+    """By the hash of a configuration: what its own trial took."""
     entering: float = 0.0
-    """Before its first one: loading, checking and warming up, in the middle of those that were tried."""
+    """Seconds before its first reading (loading, checking and warming up): the median over all trials."""
 
     @classmethod
     def of(cls, spec: StudySpec, trials: Iterable[TrialRecord]) -> ReadingSeconds:
-        """As the ``trials`` took that succeeded. Of trainings that may be stopped it is a whole one."""
+        """By ``trials`` that succeeded. With early stopping, a reading is a whole training."""
         goal = spec.goals[0].name
         whole = spec.search.early_stopping is not None
         tried = [trial for trial in trials if "measure" in trial.phases and goal in trial.metrics]
@@ -112,7 +112,7 @@ class ReadingSeconds:
         return cls(_middle(taken.values()), taken, _middle(entered))
 
     def __call__(self, configuration: Configuration | None) -> float:
-        """Of a configuration, or of a baseline (``None``)."""
+        """The seconds for a configuration, or for a baseline (``None``)."""
         return self.own.get(configuration.hash, self.usual) if configuration is not None else self.usual
 
 

@@ -1,4 +1,4 @@
-"""The verdict on a finale: who won, by how much, and how it stands against the baselines. Pure."""
+"""The verdict on a finale: who won, by how much, and how the winner compares with the baselines. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from autotune.space.spec import MetricSpec, ReplayObjective, StudySpec, is_speed
 
 @dataclass(frozen=True)
 class Standing:
-    """What the finale knows of one contender; ``values`` is empty where it failed."""
+    """What the finale knows of one contender; ``values`` of the first goal are empty if it failed."""
 
     label: str
     configuration: Configuration | None
@@ -35,7 +35,7 @@ class Standing:
     distance: float = 0.0
 
     def contestant(self, others: Sequence[MetricSpec]) -> Contestant:
-        """What is judged; ``others`` are the goals after the first."""
+        """The contender as the rules of significance take it; ``others`` are the goals after the first."""
         signed = (_lower_is_better(self.metrics.get(goal.name), goal) for goal in others)
         return Contestant(self.label, self.values, self.distance, tuple(signed))
 
@@ -43,13 +43,13 @@ class Standing:
 def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
     """The verdict as JSON: winner, its metrics, its speed-up over the default and over each baseline.
 
-    ``configuration`` is ``None`` where no finalist stood the re-measurement, or each has one reading only, as
-    in some recordings: ``read_once`` says so.
+    ``configuration`` is ``None`` if all finalists failed, or if each has only one reading, as in some
+    recordings; then ``read_once`` is true.
     """
     first, *others = spec.goals
     goal = first.direction
     confidence = spec.measure.confidence
-    within = spec.measure.precision / 2  # what the finale reads each contender to
+    within = spec.measure.precision / 2  # the precision with which the finale measures each contender
     default = next((s for s in standings if s.is_default), None)
     finalists = _finalists(standings)
     try:
@@ -89,19 +89,19 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _FreshRuns:
-    """What was read of some contenders in runs of fresh processes, beside what the finale read of all."""
+    """The readings of some contenders in fresh processes, and how to compare two contenders by them."""
 
     spec: StudySpec
     runs: Sequence[Mapping[str, tuple[float, ...]]]
     among: int
-    """How many finalists the winner was picked from; that widens what the finale's own readings say."""
+    """How many finalists the winner was picked from; that widens the intervals of the finale's readings."""
 
     def in_all(self, standing: Standing) -> bool:
-        """Whether it was read in each of the runs."""
+        """Whether the contender was read in each of the runs."""
         return all(standing.label in run for run in self.runs)
 
     def gain(self, reference: Standing, other: Standing) -> Ratio | Gain:
-        """How much better ``other`` is: as the runs say, or the finale where they have not read both."""
+        """How much better ``other`` is: by the runs, or by the finale if the runs have not read both."""
         goal, confidence = self.spec.goals[0].direction, self.spec.measure.confidence
         if not self.in_all(reference):
             return speedup(reference.values, other.values, confidence, goal=goal, among=self.among)
@@ -115,9 +115,9 @@ def after_fresh_runs(
     runs: Sequence[Mapping[str, tuple[float, ...]]],
     standings: Sequence[Standing],
 ) -> dict[str, Any]:
-    """The ``verdict`` with what runs of fresh processes say of its winner, which they may overrule.
+    """The ``verdict`` after runs of fresh processes, which may overrule its winner.
 
-    ``runs``: what was read in each, by label: of the winner, of the default, and of a baseline perhaps.
+    ``runs`` has the readings of each run by label: of the winner, of the default, and perhaps of a baseline.
     """
     default = next(s for s in standings if s.is_default)
     won = next(s for s in standings if s.label == verdict["label"])
@@ -144,7 +144,7 @@ def after_fresh_runs(
 
 
 def default_stays(verdict: Mapping[str, Any], standings: Sequence[Standing], why: str) -> dict[str, Any]:
-    """The ``verdict`` with the default in the place of a winner that was not confirmed."""
+    """The ``verdict`` with the default instead of a winner that was not confirmed, for the reason ``why``."""
     default = next(s for s in standings if s.is_default)
     assert default.configuration is not None
     return {
@@ -165,7 +165,7 @@ def _finalists(standings: Sequence[Standing]) -> list[Standing]:
 
 
 def _has_ratios(baseline: Standing, won: Standing) -> bool:
-    """Whether it is a baseline with which ratios can be formed."""
+    """Whether ``baseline`` is one, and its ratio to the winner can be formed."""
     return (
         baseline.configuration is None and len(baseline.values) > 1 and min(*baseline.values, *won.values) > 0
     )
@@ -180,7 +180,7 @@ def _metrics(standing: Standing) -> dict[str, Any]:
 
 
 def _read_once(spec: StudySpec, default: Standing | None, finalists: Sequence[Standing]) -> str:
-    """What is to be said where nothing shows how far readings of one configuration differ."""
+    """The remark on a finale in which each contender has one reading, so that its noise is unknown."""
     whose = "the recording has" if isinstance(spec.objective, ReplayObjective) else "there is"
     said = f"{whose} one reading of each configuration, so there is no interval and no winner"
     goal = spec.goals[0]
@@ -195,7 +195,7 @@ def _read_once(spec: StudySpec, default: Standing | None, finalists: Sequence[St
 
 
 def _over_default(judgement: Judgement, default: Standing | None, won: Standing) -> Ratio | None:
-    """The speed-up of the winner over the default: exactly 1 where the default is the winner."""
+    """The speed-up of the winner over the default; exactly 1 if the default is the winner."""
     if default is None or not default.values:
         return None
     if won is default:
@@ -210,7 +210,7 @@ def _against(label: str, ratio: Ratio | Gain | None) -> dict[str, Any] | None:
 
 
 def _lower_is_better(estimate: Estimate | None, goal: MetricSpec) -> tuple[float, float]:
-    """Its interval; one that was not read may lie anywhere."""
+    """The interval of ``estimate`` with its sign such that lower is better; infinite if it was not read."""
     if estimate is None:
         return -math.inf, math.inf
     return (-estimate.high, -estimate.low) if goal.goal == "maximize" else (estimate.low, estimate.high)

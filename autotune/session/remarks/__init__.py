@@ -1,1 +1,1 @@
-"""What outcomes show of a whole search, and is said once: cores, links or limits that it lacked."""
+"""Remarks on a whole search that outcomes give rise to, each made once: missing cores, links or limits."""

@@ -1,4 +1,4 @@
-"""Whether a study goes on in another environment: what was measured before was measured otherwise."""
+"""Whether a study goes on in another environment than the one that earlier trials were measured in."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from autotune.store.records import TrialRecord
 from autotune.store.store import Store
 
 MOST_NAMED = 3
-"""Differences that are named one by one."""
+"""How many differences are named."""
 
 _OWN = "variables.AUTOTUNE_"
-"""Where a store lies, say, changes no measurement."""
+"""Variables of autotune's own, such as the place of the store, change no measurement."""
 
 
 def say_changed(store: Store, trials: Iterable[TrialRecord], now: Environment) -> str:
-    """What to tell the user of ``trials`` that were measured in another environment than ``now``; else empty.
+    """What to tell the user if ``trials`` were measured in another environment than ``now``; else empty.
 
-    A number of threads that is set in the shell is part of no objective and of no space. With another one old
-    and new numbers stand side by side, and what was best may not be any more.
+    A number of threads set in the shell, for example, is part of neither the objective nor the space. If it
+    has changed, earlier and new values cannot be compared, and the best may no longer be the best.
     """
     counts = Counter(t.environment_hash for t in trials if t.status.finished and t.environment_hash)
     del counts[now.hash]
@@ -33,7 +33,7 @@ def say_changed(store: Store, trials: Iterable[TrialRecord], now: Environment) -
     which = "1 earlier trial was" if count == 1 else f"{count} earlier trials were"
     return (
         f"{which} measured in another environment ({', '.join(found[:MOST_NAMED])}{more}): --fresh measures"
-        " all anew, and autotune verify what has won"
+        " everything anew, and autotune verify the winner"
     )
 
 

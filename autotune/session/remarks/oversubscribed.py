@@ -1,4 +1,4 @@
-"""Whether trials had too few cores for their threads: then no knob that chooses how many can help."""
+"""Whether trials had fewer cores than threads; then no knob for the number of threads can help."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from autotune.measure.outcome import READY_THREADS
 
 
 def say_oversubscribed(trials: Mapping[int, Mapping[str, object]]) -> str:
-    """What to tell the user of trials, facts by number, that had more threads ready to run than cores.
+    """What to tell the user if trials had more threads ready to run than cores; else empty.
 
-    Empty where there are none. One that was not pinned had all the cores there are.
+    ``trials`` are facts by the trial's number. A trial that was not pinned had all cores, and is ignored.
     """
     found = {n: facts for n, facts in trials.items() if READY_THREADS in facts and _cores(facts)}
     if not found:

@@ -1,4 +1,4 @@
-"""Whether trials failed at a limit that has been raised since: with the new one they might succeed."""
+"""Whether trials failed at a limit that has been raised since, so that they might succeed now."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from autotune.store.records import TrialRecord
 from autotune.store.store import Store
 
 LIMITS = {"timeout": Status.TIMEOUT, "prepare_timeout": Status.TIMEOUT, "memory": Status.OUT_OF_MEMORY}
-"""The settings that may end a trial, and as what."""
+"""The settings that limit a trial, and the status with which each ends it."""
 
 
 def say_raised(store: Store, study_id: int, now: MeasureSettings) -> str:
-    """What to tell the user of trials of a study that ended at lower limits than ``now``'s; else empty."""
+    """What to tell the user if trials of a study ended at lower limits than those of ``now``; else empty."""
     raised, failed = failed_lower(store, study_id, now)
     if not failed:
         return ""
@@ -31,7 +31,7 @@ def say_raised(store: Store, study_id: int, now: MeasureSettings) -> str:
 def failed_lower(
     store: Store, study_id: int, now: MeasureSettings
 ) -> tuple[list[str], tuple[TrialRecord, ...]]:
-    """The limits that are higher ``now`` than in some session, and the trials that ended at those."""
+    """The limits that are higher ``now`` than in some session, and the trials that ended at lower ones."""
     sessions = {session.id: session.settings.get("measure", {}) for session in store.sessions(study_id)}
     limits = asdict(now)
     raised = [
@@ -55,6 +55,6 @@ def _ended_by(trial: TrialRecord, limit: str) -> bool:
 
 
 def _limit(settings: Mapping[str, Any], name: str) -> float:
-    """In seconds or bytes; a session that does not say has had none that could be raised."""
+    """A limit in seconds or bytes; infinite if there was none."""
     value = settings.get(name)
     return math.inf if value is None else float(value)

@@ -1,4 +1,4 @@
-"""What outcomes show of the whole search, said as soon as it shows and once."""
+"""What outcomes show about the whole search; the user is told as soon as it shows, and once."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from autotune.space.spec import TIMES, StudySpec
 from autotune.status import Status
 
 Remark = Callable[[int, Outcome, StudySpec], str]
-"""What to say of a trial by its number and outcome; empty where that is nothing."""
+"""Gives what to say about a trial by its number and outcome, or an empty text."""
 
 
 @dataclass
 class Remarks:
-    """Hears the outcomes of the trials of a search, which may be of several sessions."""
+    """Is told the outcomes of the trials of a search, which may have several sessions."""
 
     _said: set[Remark] = field(default_factory=set)
     _unreached: set[str] = field(default_factory=set)
-    """The knobs that were named already."""
+    """The knobs that were named already as not reaching the command."""
 
     def on(
         self, number: int, outcome: Outcome, spec: StudySpec, *, is_default: bool = False
     ) -> Iterator[str]:
-        """What the outcome of trial ``number`` shows that was not said yet."""
+        """The remarks on the outcome of trial ``number`` that were not made before."""
         if is_default and outcome.status.failed:
             yield (
                 f"trial {number} is the default, and it failed ({outcome.status}): without it there is no"
@@ -42,9 +42,9 @@ class Remarks:
                 yield text
 
     def _unreached_knobs(self, outcome: Outcome, space: Space) -> str:
-        """Which knobs a command was not handed, though others were; each is named once.
+        """A remark on knobs that a command was not given although it was given others; each is named once.
 
-        One that decides whether another exists acts by that, and need not be handed over itself.
+        A knob in the condition of another has an effect even if the command is not given it.
         """
         found = outcome.facts.get(UNREACHED)
         act = {name for knob in space.knobs if knob.when is not None for name in knob.when.knobs}
@@ -55,17 +55,19 @@ class Remarks:
             return ""
         return (
             f"the knob {', '.join(map(repr, new))} never gets to the command, so no trial says anything about"
-            " it: write {name} into an argument, a variable or the text of its config file"
+            " it: write {name} into an argument, a variable or the text of the config file"
         )
 
 
 SHORTEST = 1e-12
-"""Seconds: far less than a cycle of any processor."""
+"""In seconds; far less than a cycle of any processor."""
 
 
 def _no_time(number: int, outcome: Outcome, spec: StudySpec) -> str:
-    """What no clock can say, and what would win all the same. What is infinite wins nothing: it diverged; nor
-    does a rate below 0."""
+    """A remark on a time that no clock can measure but that would win: one below 0, or nearly 0.
+
+    An infinite value does not win, since the trial has diverged, and neither does a rate below 0.
+    """
     for goal in spec.goals:
         estimate = outcome.metrics.get(goal.name)
         if estimate is None or goal.goal != "minimize" or goal.unit not in TIMES:
@@ -74,25 +76,25 @@ def _no_time(number: int, outcome: Outcome, spec: StudySpec) -> str:
             how = "below 0" if estimate.value < 0 else f"less than any clock can tell ({SHORTEST:g} s)"
             return (
                 f"the {goal.name} of trial {number} is {estimate.value:g} {goal.unit}: {how}, which counts"
-                " as faster than any other. What is no time is declared under 'metrics', with its goal"
+                " as faster than any other. If it is no time, declare it under 'metrics', with its goal"
             )
     return ""
 
 
 def _left_behind(number: int, outcome: Outcome, spec: StudySpec) -> str:
-    """What a command started that outlived its run."""
+    """A remark on processes that a command started and that outlived its run."""
     found = outcome.facts.get(LEFT_RUNNING)
     if not isinstance(found, list):
         return ""
     names = ", ".join(map(str, found))
     return (
-        f"the program of trial {number} left {names} running: after each run that is ended, so that none"
+        f"the program of trial {number} left {names} running, which is ended after each run, so that no run"
         " measures what another has started"
     )
 
 
 def _silent_run(number: int, outcome: Outcome, spec: StudySpec) -> str:
-    """What is missing where a run ended by itself and early stopping did not hear all of it, or nothing."""
+    """A remark on a run that ended by itself without reporting all its steps, or any, to early stopping."""
     early = spec.search.early_stopping
     if early is None or outcome.status is not Status.OK or "reports" not in outcome.facts:
         return ""
@@ -114,14 +116,14 @@ def _silent_run(number: int, outcome: Outcome, spec: StudySpec) -> str:
 
 
 LONG = 20.0
-"""Seconds of reading one configuration after which somebody wonders what the search is at."""
+"""Seconds of reading one configuration after which the user is told why."""
 
 MANY = 20
-"""Readings. That fewer take long is the program's own time, and no surprise."""
+"""How many readings. If fewer take long, the program itself is slow, which is no surprise."""
 
 
 def _read_for_long(number: int, outcome: Outcome, spec: StudySpec) -> str:
-    """Why one trial took so long, where a limit of time would have ended it sooner."""
+    """A remark on a trial that was read for long, which a limit of time would have ended sooner."""
     readings = max((estimate.n for estimate in outcome.metrics.values()), default=0)
     seconds = outcome.phases.get("measure", 0.0)
     if spec.budget.time is not None or readings < MANY or seconds < LONG:
@@ -140,4 +142,4 @@ _ONCE: tuple[Remark, ...] = (
     _left_behind,
     _read_for_long,
 )
-"""Each is said of one trial, and holds for the others."""
+"""Remarks that are made once, on the first trial that shows them, since they apply to others too."""

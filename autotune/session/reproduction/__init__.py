@@ -1,1 +1,1 @@
-"""What was done before, done again: measured, and held against what was said; derived from the record."""
+"""Repeating what was done: results are measured again and compared, proposals are derived from the record."""

@@ -1,9 +1,8 @@
-"""Does what is measured now agree with what was said then? What is held against what, and why.
+"""Does a new measurement agree with the recorded result? What is compared with what, and the verdict.
 
-Two results agree where their intervals, the spread of runs (:mod:`autotune.session.reproduction.replicates`)
-and the precision that the study asked for explain their difference. A recipe is held against the speed-up
-that it promised, which a machine that is slower today does not change; a trial against the value that was
-measured.
+Two results agree if their intervals, the spread of runs (:mod:`autotune.session.reproduction.replicates`)
+and the precision that the study asked for explain their difference. Of a recipe, the speed-up over the
+default is compared, which does not change if the machine is slower today; of a trial, the measured value.
 """
 
 from __future__ import annotations
@@ -39,39 +38,39 @@ Verdict = Literal["agrees", "differs", "cannot be told", "cannot be measured her
 UNMEASURABLE: Verdict = "cannot be measured here"
 
 Number = Literal["speedup", "metric"]
-"""What may decide: the ratio to the default, or the value of the first goal."""
+"""The number that decides: the ratio to the default, or the value of the first goal."""
 
 WEAK = 0.25
-"""Where only a larger change than this part would be noticed, to find none says nothing."""
+"""If only a relative change larger than this would be noticed, agreement means nothing."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What was said of a configuration."""
+    """The recorded result of a configuration, which is measured again."""
 
     configuration: Configuration
     metric: Interval | None = None
-    """Of the study's first goal; ``None``: nothing was said of it."""
+    """The value of the study's first goal; ``None`` if it was not recorded."""
     speedup: Interval | None = None
-    """Over the default; ``None`` where there was no default to compare with, or it is the default."""
+    """Over the default; ``None`` if there was no default to compare with, or it is the default."""
     label: str = WINNER
     by: Number = "speedup"
-    """Which of the two decides, where both were said."""
+    """Which of the two decides, if both are known."""
     status: Status = Status.OK
-    """How it ended; of a failure nothing else is said."""
+    """How it ended; a failure has none of the other results."""
     default: Interval | None = None
-    """What the default came to in the same metric; decides nothing."""
+    """The value of the default in the same metric; it decides nothing."""
     replicates: Sequence[Sequence[float]] = ()
-    """The metric in earlier runs of the study, for each configuration that had several."""
+    """For each configuration that had several runs in the study, the metric in each run."""
     past: Past | None = None
-    """The readings behind it; ``None``: the pace of the machine is not known, or not comparable."""
+    """The readings of the result; ``None`` if the pace of the machine is unknown or not comparable."""
     state: State | None = None
-    """What the machine did while it was measured; ``None``: not known."""
+    """The state of the machine during the measurement; ``None`` if unknown."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a verification: who was read in it, and what came of each by its label."""
+    """One run of a verification: the contenders that were read in it, and their outcomes by label."""
 
     contenders: Sequence[Contender]
     outcomes: Mapping[str, Outcome]
@@ -80,7 +79,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Verification:
-    """What came of measuring again."""
+    """The result of measuring again."""
 
     verdict: Verdict
     why: str
@@ -90,23 +89,23 @@ class Verification:
     goal: str = ""
     """``minimize`` or ``maximize``."""
     then: Mapping[str, Interval] = field(default_factory=dict)
-    """``metric``, ``default`` and ``speedup``, as far as they were said."""
+    """``metric``, ``default`` and ``speedup``, as far as they were recorded."""
     now: Mapping[str, Interval] = field(default_factory=dict)
     """``metric``, ``default`` (the same metric of the default) and ``speedup``, as far as they are known, and
     ``at_pace``: what the metric would be at the pace that the machine had then."""
     noticeable: float | None = None
-    """The smallest change that would have been noticed, as a part of the value; ``None``: not known."""
+    """The smallest relative change that would have been noticed; ``None`` if unknown."""
     slower: float | None = None
-    """How often as long as then a core takes now for the same piece of work; ``None``: not known."""
+    """The time that a core takes now for a fixed piece of work, relative to then; ``None`` if unknown."""
     runs: int = 0
     rounds: int = 0
-    """Of all runs."""
+    """The number of rounds in all runs together."""
     readings: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """Of the metric, by who was read."""
+    """The values of the metric, by the contender's label."""
     taken: tuple[Reading, ...] = ()
     """Every reading of the configuration, with its context."""
     remark: str = ""
-    """What the reader should know of the cores and GPUs it was measured on: whom they are shared with."""
+    """What to tell the user about the cores and GPUs that were used: with whom they are shared."""
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -130,20 +129,20 @@ class Verification:
 
 @dataclass(frozen=True)
 class Sides:
-    """The number that decides, as it was said then and as it is measured now."""
+    """The number that decides, as it was recorded then and as it is measured now."""
 
     of: Number
     then: Interval
     now: Interval
     same_pace: bool = False
-    """Whether both are as they would be at one pace of the machine."""
+    """Whether both are converted to the same pace of the machine."""
 
     def noticeable(self, precision: float) -> float | None:
-        """The smallest change that would have been noticed, as a part of the value; ``None``: not known."""
+        """The smallest relative change that would have been noticed; ``None`` if unknown."""
         return resolution(self.then, self.now, precision)
 
     def widened(self, spread: Spread | None, confidence: float) -> Sides:
-        """Both at least as wide as runs of the same thing differ."""
+        """The same with both intervals at least as wide as runs of the same thing differ."""
         if spread is None:
             return self
         reach = spread.reach(confidence)
@@ -152,10 +151,11 @@ class Sides:
 
 
 def compared(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> Verification:
-    """What the runs say of the claim.
+    """Compare the runs with the claim.
 
-    The number that decides is picked, made as wide as runs differ or brought to one pace of the machine, and
-    the two sides are held against each other. An answer that something speaks against is none.
+    The number that decides is chosen, its intervals are widened to the spread of runs or converted to one
+    pace of the machine, and the two sides are compared. If something speaks against the answer, it cannot
+    be told.
     """
     goal, last = spec.goals[0], runs[-1].outcomes[claim.label]
     if claim.status.failed:
@@ -213,7 +213,7 @@ def _said(claim: Claim) -> dict[str, Interval]:
 
 
 def _read(runs: Sequence[Run], label: str, metric: str) -> list[list[float]]:
-    """The readings of ``label`` in each run; nothing where it failed in one, or was not there."""
+    """The values of ``label`` in each run; none at all if it failed in a run or was not in it."""
     found = []
     for run in runs:
         own = next((c for c in run.contenders if c.label == label), None)
@@ -226,7 +226,7 @@ def _read(runs: Sequence[Run], label: str, metric: str) -> list[list[float]]:
 def _measured(
     spec: StudySpec, own: Sequence[Sequence[float]], default: Sequence[Sequence[float]]
 ) -> dict[str, Interval]:
-    """The numbers that were said, as the readings of each run have them now."""
+    """The numbers of a claim, by the readings of the runs now."""
     confidence = spec.measure.confidence
     now = {"metric": interval_of([v for run in own for v in run], confidence)}
     if default:
@@ -240,7 +240,7 @@ def _measured(
 def _ratio(
     default: Sequence[Sequence[float]], own: Sequence[Sequence[float]], confidence: float, goal: Goal
 ) -> Ratio | None:
-    """How much better ``own`` is, each run counting once; ``None``: what is not above 0 has no ratio."""
+    """How much better ``own`` is, with each run counting once; ``None`` if a value is not above 0."""
     if len(own) > 1:
         found = over_runs(default, own, confidence, goal=goal)
         return found if isinstance(found, Ratio) else None
@@ -256,7 +256,7 @@ def _ratio(
 def decisive(
     then: Mapping[str, Interval], now: Mapping[str, Interval], by: Number = "speedup"
 ) -> Sides | None:
-    """What decides: ``by``, or the other where that one is not known on both sides; ``None``: neither is."""
+    """What decides: ``by``, or the other number if ``by`` is not known on both sides; else ``None``."""
     other: Number = "metric" if by == "speedup" else "speedup"
     return next((Sides(of, then[of], now[of]) for of in (by, other) if of in then and of in now), None)
 
@@ -266,7 +266,8 @@ def _spread(
 ) -> Spread | None:
     """By how much runs of the same thing differ.
 
-    A replay counts as one more run, however many processes it had: they had one moment in common.
+    This is the spread of single runs. However many processes a replay had, it is as uncertain as one run,
+    since they all ran at the same time.
     """
     middles = [estimate(values).value for values in own]
     if of == "metric":
@@ -275,17 +276,17 @@ def _spread(
 
 
 def _at_same_pace(spec: StudySpec, claim: Claim, runs: Sequence[Run]) -> SamePace | None:
-    """The two results at one pace of the machine, where it is known beside every reading."""
+    """The two results at one pace of the machine; ``None`` unless every reading has the pace beside it."""
     if claim.past is None or claim.metric is None or claim.by != "metric":
         return None
     if not math.isclose(claim.past.then.middle, claim.metric[0], rel_tol=1e-6):
-        return None  # the value that is said is not that of its readings, so it is held against as it is
+        return None  # the recorded value is not the median of its readings, so it cannot be converted
     own, default = (_series(runs, label, spec.goals[0].name) for label in (claim.label, DEFAULT))
     return at_same_pace(claim.past, own, [default], spec.measure.confidence) if own else None
 
 
 def _series(runs: Sequence[Run], label: str, metric: str) -> list[Series]:
-    """The readings of ``label`` in each run; nothing where the pace is not known beside each."""
+    """The readings of ``label`` in each run; none at all if one lacks the pace of the machine."""
     contenders = [contender for run in runs for contender in run.contenders if contender.label == label]
     found = [series_of(contender.readings, metric) for contender in contenders]
     known = [series for series in found if series is not None]
@@ -298,9 +299,9 @@ def _series(runs: Sequence[Run], label: str, metric: str) -> list[Series]:
 def _answer(
     spec: StudySpec, claim: Claim, sides: Sides | None, now: Mapping[str, Interval], state: State
 ) -> tuple[Verdict, str]:
-    """The verdict and why. ``now``: all that is measured; ``state``: what the machine did meanwhile."""
+    """The verdict and why. ``now`` has all that is measured; ``state`` is that of the machine meanwhile."""
     if sides is None:
-        return "agrees", "nothing was said that could differ"
+        return "agrees", "nothing was recorded that could differ"
     verdict, why = judge_again(sides, spec.measure.precision, spec.goals[0])
     if verdict == "agrees":
         doubt = _against_agreement(spec, claim, sides, now, why)
@@ -310,9 +311,9 @@ def _answer(
 
 
 def judge_again(sides: Sides, precision: float, goal: MetricSpec) -> tuple[Verdict, str]:
-    """Whether what was said and what is measured agree, and in what not. Pure.
+    """Whether the two sides agree, or how they differ. Pure.
 
-    ``precision``: the part by which two results may differ for whatever reason.
+    ``precision`` is the relative difference that is always accepted.
     """
     ratio = sides.of == "speedup"
     what = ratio_title(goal.goal, goal.unit) if ratio else "measured value"
@@ -329,7 +330,7 @@ def judge_again(sides: Sides, precision: float, goal: MetricSpec) -> tuple[Verdi
 def _against_agreement(
     spec: StudySpec, claim: Claim, sides: Sides, now: Mapping[str, Interval], why: str
 ) -> str:
-    """Why it cannot be told whether they agree: runs differ too much to say so. Empty where they do not."""
+    """Why agreement cannot be told, since runs differ too much; empty if it can."""
     noticeable = sides.noticeable(spec.measure.precision)
     if noticeable is not None and noticeable > WEAK:
         return "runs of the same thing differ too much here, or did then"
@@ -340,7 +341,7 @@ def _against_agreement(
 
 
 def _against_difference(spec: StudySpec, claim: Claim, sides: Sides, state: State, why: str) -> str:
-    """Why it cannot be told whether they differ: a busier machine may explain it. Empty where it does not."""
+    """Why a difference cannot be told, since a busier machine may explain it; empty if it can."""
     goal = spec.goals[0]
     if not is_speed(goal.goal, goal.unit):
         return ""

@@ -1,8 +1,8 @@
-"""Why a measurement may differ from an earlier one: what the machine did in each, and what has changed.
+"""Why a measurement may differ from an earlier one: the state of the machine in each, and what has changed.
 
-Nothing here is proof. It says what is known to be different, the most telling first: the state of the machine
-while the readings were taken (their contexts), whether the default has moved as well, then the source and
-the environment.
+Nothing here is proof. The most telling known differences come first: the state of the machine while the
+readings were taken (their contexts), whether the default has changed as well, then the source and the
+environment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SHARES = {
     "io_stall": "tasks waited for input or output {} of the time",
     "steal": "the hypervisor gave {} of the time to others",
 }
-"""Parts of a reading's context in seconds, which are shares of its wall time, and how they are said."""
+"""Entries of a reading's context in seconds, which are used as shares of its wall time, with their texts."""
 
 LEVELS = {
     "pace_us": ("its core took {} us for a fixed piece of work", 0.05),
@@ -34,28 +34,28 @@ LEVELS = {
     "temperature_c": ("the GPU had {} degrees", 0.1),
     "power_watts": ("the GPU drew {} W", 0.1),
 }
-"""Parts that are levels, how they are said, and from which relative change on they are worth a word."""
+"""Entries that are levels, with their texts and the relative change from which on they are reported."""
 
 LEAST_SHARE = 0.05
-"""A share that changed by less is not worth a word."""
+"""A share that changed by less is not reported."""
 
 MOST_SHARE = 0.9
-"""What a busy machine is believed to take at most: a result that is ten times as long has another cause."""
+"""The most of the time that a busy machine is assumed to take: a time ten times as long has another cause."""
 
 HALF = 0.5
-"""Of a core: a process that had less waits for others (for a program, say), so its share tells little."""
+"""A process with less than this share of a core was waiting (for a program, say): its share says little."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What the machine did while a trial's readings were taken: medians of what each of them says."""
+    """The state of the machine while a trial's readings were taken: medians over their contexts."""
 
     shares: Mapping[str, float]
     levels: Mapping[str, float]
 
 
 IDLE = State({name: 0.0 for name in SHARES if name != "cpu"}, {})
-"""Of a machine on which nothing else runs; how much of a core a process has there, is its own affair."""
+"""The state of a machine on which nothing else runs; the process's share of a core is not known for it."""
 
 
 def state_of(readings: Sequence[Reading]) -> State:
@@ -68,7 +68,7 @@ def state_of(readings: Sequence[Reading]) -> State:
 
 
 def pressures(then: State, now: State) -> Iterator[str]:
-    """What the machine did otherwise, in words."""
+    """How the states of the machine differ, a text for each difference."""
     for name, before, after in _moved_shares(then, now):
         yield _say_share(name, before, after)
     for name, (text, least) in LEVELS.items():
@@ -79,10 +79,10 @@ def pressures(then: State, now: State) -> Iterator[str]:
 
 
 def busier(then: State | None, now: State) -> tuple[float, str]:
-    """The part of the time that others took from the readings now and not then, at most, and how it shows.
+    """The largest share of the time that others took now and not then, and a text on it.
 
-    0 and an empty text where the machine was no busier. Where nothing is known of then, what others take now
-    counts whole: they may have taken nothing then.
+    0 and an empty text if the machine is no busier. If the state then is unknown, the machine is assumed to
+    have been idle.
     """
     known = then if then is not None and then.shares else None
     taken = {
@@ -96,7 +96,7 @@ def busier(then: State | None, now: State) -> tuple[float, str]:
 
 
 def _moved_shares(then: State, now: State) -> Iterator[tuple[str, float, float]]:
-    """Which shares are not as they were: each with that of then and that of now."""
+    """The shares that have changed, each with its values then and now."""
     for name in SHARES:
         if name not in then.shares or name not in now.shares:
             continue
@@ -115,7 +115,7 @@ def _say_share(name: str, before: float | None, after: float) -> str:
 def common_shift(
     then: Mapping[str, Interval], now: Mapping[str, Interval], precision: float
 ) -> Iterator[str]:
-    """Whether the default changed as well: then the machine changed, and not the configuration alone."""
+    """Whether the default changed as well, so that the cause is the machine and not the configuration."""
     names = ("metric", "default")
     if not all(name in side for name in names for side in (then, now)):
         return
@@ -129,5 +129,5 @@ def common_shift(
 
 
 def environments(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What of two environments' documents differs, in words; nothing where the first is not known."""
+    """How the documents of two environments differ, a text for each; none if the first is unknown."""
     return [str(difference) for difference in compare(before, now)] if before else []

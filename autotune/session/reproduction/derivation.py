@@ -1,12 +1,12 @@
-"""Deriving the proposals of a stored study again: each strategy is asked anew and told what it had been told.
+"""Deriving the proposals of a stored study again: a new strategy is told the same, asked, and compared.
 
-A strategy is a pure function of the problem, the seed and what it was told, and the store has all three: the
+A strategy is a pure function of the problem, the seed and what it was told. The store has all three: the
 settings of each session, and for each ask how much of the study was known (:class:`NewAsk`). Sessions are
-independent of each other, however many ran at once: each had a strategy of its own, that heard of the others'
-trials through the store.
+derived one by one, however many ran at once: each had its own strategy, which was told the others' trials
+from the store.
 
-What was measured is taken as given. So are lost trials that were tried again, early stopping and the
-finale: none of them is a strategy's doing.
+The measurements are taken as given, and so are retries of lost trials, early stopping and the finale, since
+no strategy decides on them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from autotune.store.records import NO_ROOM, AskRecord, ResultRecord, SessionReco
 from autotune.store.store import Store
 
 TOLERANCE = 1e-6
-"""By how much a number of a reason may differ: another machine's linear algebra rounds differently."""
+"""By how much a number in a reason may differ, relatively or absolutely: other machines round differently."""
 
 
 @dataclass(frozen=True)
@@ -43,36 +43,36 @@ class Departure:
     """A proposal that does not follow from the record."""
 
     trial: int
-    """Its number; where the session proposed more than it should have, that of the ask's last trial."""
+    """Its number; if the departure is not of a single trial, that of the nearest trial of its ask."""
     session: int
     ask: int
     message: str
-    """What is wrong, in a sentence without its subject."""
+    """What is wrong, as the predicate of a sentence about the trial."""
     proposed: Mapping[str, Any] | None
     """``{"configuration": ..., "reason": ...}`` as recorded."""
     follows: Mapping[str, Any] | None
-    """The same as derived; ``None`` where nothing follows."""
+    """The same as derived; ``None`` if nothing follows."""
 
 
 @dataclass(frozen=True)
 class Derivation:
-    """What came of deriving a study again."""
+    """The result of deriving a study again."""
 
     study: StudyRecord
     trials: int
-    """Search trials of the study."""
+    """How many search trials the study has."""
     compared: int
-    """Those that were derived again, the one that departs included."""
+    """How many of them were derived again, including the one that departs."""
     unrecorded: int
-    """Those of which it was not written down what the strategy knew, by an older autotune."""
+    """How many were written by an older autotune, which did not record what the strategy knew."""
     sessions: int
     asks: int
     most_in_flight: int
-    """The most trials that were proposed and not told when a strategy was asked."""
+    """The most trials that had been proposed and had no result yet when a strategy was asked."""
     departure: Departure | None
-    """The first one, by number."""
+    """The first departure, by the trial's number; ``None`` if all proposals follow."""
     causes: tuple[str, ...] = ()
-    """What may be the reason of it, the likeliest first."""
+    """Possible causes of the departure, the likeliest first."""
 
     @property
     def follows(self) -> bool:
@@ -96,10 +96,10 @@ class Derivation:
 
 
 def derive(store: Store, study: StudyRecord) -> Derivation:
-    """Derive every proposal of the study again and compare it with the record. Only reads.
+    """Derive every proposal of the study again and compare it with the record. Only reads the store.
 
-    Raises :class:`InputError` where the record does not hold enough: an older autotune wrote it, or the
-    recording that a study replays is gone.
+    Raises :class:`InputError` if the record is not sufficient: an older autotune wrote it, or the recording
+    that the study replays is gone.
     """
     asks = store.asks(study.id)  # before the trials, so that all of theirs are there
     trials = {trial.number: trial for trial in store.trials(study.id, purpose="search")}
@@ -139,7 +139,7 @@ def derive(store: Store, study: StudyRecord) -> Derivation:
 
 
 class Known:
-    """The study's search trials, as a strategy came to know of them."""
+    """The study's search trials in the order in which a strategy was told of them."""
 
     def __init__(self, trials: Mapping[int, TrialRecord], results: Sequence[ResultRecord]) -> None:
         self.trials = trials
@@ -150,14 +150,14 @@ class Known:
         self._ends = [result.told for result in results if not result.paused]
 
     def proposed(self, first: int, past: int, space: Space) -> Iterator[Configuration]:
-        """What the trials from number ``first`` to ``past - 1`` try, by number."""
+        """The configurations of the trials from number ``first`` to ``past - 1`` that are in ``space``."""
         for number in range(first, past):
             trial = self.trials.get(number)
             if trial is not None and trial.configuration in space:
                 yield trial.configuration
 
     def told(self, first: int, past: int, space: Space) -> Iterator[ResultRecord]:
-        """The results at the places ``first`` to ``past - 1``, those of paused trials among them."""
+        """The results at the places ``first`` to ``past - 1``, including those of paused trials."""
         for result in self._results[bisect_left(self._places, first) : bisect_left(self._places, past)]:
             if result.configuration in space:
                 yield result
@@ -168,7 +168,7 @@ class Known:
 
 
 def _strategy(store: Store, study: StudyRecord, session: SessionRecord) -> Strategy:
-    """A session's strategy as it was made, before it knew of any trial."""
+    """A session's strategy as it was made, before it was told of any trial."""
     try:
         search, budget = session.settings["search"], session.settings["budget"]
         part = session.settings.get("part", False)
@@ -185,14 +185,14 @@ def _strategy(store: Store, study: StudyRecord, session: SessionRecord) -> Strat
             judged=early["metric"] if (early := search.get("early_stopping")) else "",
         )
         return make_strategy(search["strategy"], problem, search["seed"])
-    except (KeyError, TypeError) as error:  # of an archive that somebody has made
+    except (KeyError, TypeError) as error:  # an archive that was not written by autotune
         raise InputError(
-            f"search {session.id} of {study.label} does not say how it was set: {error}"
+            f"search {session.id} of {study.label} does not record its settings: {error}"
         ) from error
 
 
 def _first_departure(asks: Sequence[AskRecord], strategy: Strategy, known: Known) -> Departure | None:
-    """Ask ``strategy`` as it was asked, up to the first answer that is not the recorded one."""
+    """Ask ``strategy`` as it was asked, up to the first answer that differs from the record."""
     trials_known = results_known = 0
     for ask in asks:
         strategy.reserve(known.proposed(trials_known, ask.trials_known, strategy.space))
@@ -207,7 +207,7 @@ def _first_departure(asks: Sequence[AskRecord], strategy: Strategy, known: Known
 
 
 def _compared(ask: AskRecord, derived: Sequence[Proposal], known: Known) -> Departure | None:
-    """The first proposal of one ask that is not as recorded."""
+    """The first proposal of one ask that differs from the record; ``None`` if none does."""
     nearest = ask.written[0] if ask.written else ask.trials_known
     for place, number in enumerate(ask.trials):
         follows = derived[place] if place < len(derived) else None
@@ -215,7 +215,7 @@ def _compared(ask: AskRecord, derived: Sequence[Proposal], known: Known) -> Depa
             continue
         if number is None:
             if follows is None or follows.configuration.hash not in known.hashes:
-                message = "what another search had tried already, and that is not what follows"
+                message = "recorded as tried by another search already, but what follows was not"
                 return _departure(ask, nearest, message, None, follows)
             continue
         nearest = number
@@ -223,13 +223,13 @@ def _compared(ask: AskRecord, derived: Sequence[Proposal], known: Known) -> Depa
         if message := _difference(trial, follows):
             return _departure(ask, number, message, trial, follows)
     if len(derived) > len(ask.trials):
-        message = f"only {len(ask.trials)} of the {len(derived)} proposals of its ask that follow"
+        message = f"one of {len(ask.trials)} recorded proposals of its ask, but {len(derived)} follow"
         return _departure(ask, nearest, message, None, derived[len(ask.trials)])
     return None
 
 
 def _difference(trial: TrialRecord | None, follows: Proposal | None) -> str:
-    """In what a recorded trial differs from the proposal that follows; empty where it does not."""
+    """How a recorded trial differs from the proposal that follows; empty if it does not."""
     if trial is None:
         return "its row is missing"
     if follows is None:
@@ -243,7 +243,7 @@ def _difference(trial: TrialRecord | None, follows: Proposal | None) -> str:
 
 
 def _alike(one: object, other: object) -> bool:
-    """Whether two JSON values are the same but for the rounding of numbers."""
+    """Whether two JSON values are the same, except for the rounding of numbers."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
     if isinstance(one, list) and isinstance(other, list):

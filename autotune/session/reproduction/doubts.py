@@ -1,4 +1,4 @@
-"""Why proposals may not follow from a record: it was edited, or other software derives them."""
+"""Why proposals may not follow from a record: the record was edited, or the software is another one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUMERIC = ("numpy", "scipy", "scikit-learn", "scikit-optimize", "optuna", "cmaes
 def doubts(
     store: Store, study: StudyRecord, trials: Sequence[TrialRecord], session_id: int, number: int
 ) -> tuple[str, ...]:
-    """What speaks against the record up to trial ``number``, then what has changed since that session."""
+    """What is inconsistent in the record up to trial ``number``, then what has changed since that session."""
     earlier = [trial for trial in trials if trial.number <= number]
     session = next(s for s in store.sessions(study.id) if s.id == session_id)
     environment = store.environment(session.environment_hash)
@@ -33,12 +33,12 @@ def doubts(
         *_changed_code(session.settings.get("engine", {})),
         *_changed_software(environment),
     )
-    nothing = "nothing speaks against the record, and the software is the same: please report it"
+    nothing = "the record is consistent, and the software is the same: please report this"
     return found or (nothing,)
 
 
 def _missing(store: Store, study: StudyRecord, number: int) -> Iterator[str]:
-    # Not every gap: a number that no ask has was of a trial measured again, which may have been pruned.
+    # Not every gap counts: numbers that no ask has were of trials measured again, which prune may delete.
     proposed = {named for ask in store.asks(study.id) for named in ask.trials if named is not None}
     there = {trial.number for trial in store.trials(study.id)}
     for gap in sorted(named for named in proposed - there if named <= number):
@@ -46,7 +46,7 @@ def _missing(store: Store, study: StudyRecord, number: int) -> Iterator[str]:
 
 
 def _inconsistent(store: Store, trial: TrialRecord) -> Iterator[str]:
-    """Where what stands in a trial's row contradicts itself or the trial's readings."""
+    """How a trial's row contradicts itself or the trial's readings."""
     if Configuration(dict(trial.configuration)).hash != trial.hash:
         yield f"the configuration of trial {trial.number} is not the one that its hash stands for"
     if trial.told is None:
@@ -62,7 +62,7 @@ def _inconsistent(store: Store, trial: TrialRecord) -> Iterator[str]:
 
 
 def _alike(one: float, other: float) -> bool:
-    """The same but for rounding; a trial that diverged is none that was edited."""
+    """Whether two values are equal except for rounding; NaN equals NaN, as in a trial that diverged."""
     return math.isclose(one, other, rel_tol=1e-9) or (math.isnan(one) and math.isnan(other))
 
 

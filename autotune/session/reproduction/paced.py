@@ -1,13 +1,13 @@
-"""Results at the same pace of the machine: what differs beyond how fast the core was. Pure.
+"""Results at the same pace of the machine, to see what differs beyond the speed of the core. Pure.
 
-Beside each reading stands the time of a fixed piece of work (:mod:`autotune.measure.cores.pace`). How far the
-metric follows it is the slope of a straight line through logarithms, fitted by least squares with a level of
-its own for each group of readings of the same thing: an analysis of covariance (R. A. Fisher, *Statistical
-Methods for Research Workers*, 4th ed., 1932, section 49.1). Arithmetic follows with a slope near 1, a kernel
-that waits for memory with less, a loss not at all; configurations of one kernel differ as well. So the slope
-of each is what its own readings say, drawn towards that of all as far as they say little (C. R. Henderson,
-*Best linear unbiased estimation and prediction under a selection model*, Biometrics 31, 1975). One that is a
-little wrong costs precision: its error, times how far the pace has moved, widens the intervals.
+Beside each reading, the time of a fixed piece of work is recorded (:mod:`autotune.measure.cores.pace`). How
+much the metric depends on it is the slope of a straight line through logarithms, fitted by least squares
+with a separate level for each group of readings of the same thing: an analysis of covariance (R. A. Fisher,
+*Statistical Methods for Research Workers*, 4th ed., 1932, section 49.1). The slope is near 1 for
+arithmetic, less for a kernel that waits for memory, and 0 for a loss; configurations of one kernel differ
+as well. So the slope of each is estimated from its own readings, and shrunk towards the slope of all the
+more, the less they say (C. R. Henderson, *Best linear unbiased estimation and prediction under a selection
+model*, Biometrics 31, 1975). The error of a slope, times the change of the pace, widens the intervals.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from autotune.measure.rules.statistics import estimate, student_quantile
 from autotune.session.reproduction.replicates import Interval, interval_of, spread_of, widened
 
 BLOCK = 5
-"""Readings of a run that are averaged before the fit: one noisy sample of the pace flattens the slope."""
+"""How many readings of a run are averaged before the fit: noise in single paces would flatten the slope."""
 
 SLOPES_DIFFER = 0.2
-"""The standard deviation of slopes among configurations. Products of matrices were seen with 0.65 to 1.05."""
+"""The standard deviation of slopes among configurations. Matrix products were observed with 0.65 to 1.05."""
 
 FEWEST_BLOCKS = 20
-"""With fewer of them in all, levels not counted, a slope is a guess."""
+"""With fewer blocks in all (degrees of freedom), a slope is a guess."""
 
 LARGEST_SLOPE = 1.5
-"""Neither way: a metric that answers to the pace more than in proportion is a chance find."""
+"""Slopes are limited to plus or minus this: a larger one is due to chance."""
 
 LARGEST_SHIFT = math.log(1.75)
-"""What a neighbour on the sibling thread may cost a core; a larger change of its pace is not allowed for."""
+"""What a busy sibling thread may cost a core; results are not converted over a larger change of the pace."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """The readings of one thing in one process that count, in the order taken: logarithms."""
+    """The readings of one thing in one process that count, in the order taken, as logarithms."""
 
     values: tuple[float, ...]
     paces: tuple[float, ...]
 
     def at_pace(self, pace: float, slope: float) -> list[float]:
-        """The values as they would have been at ``pace`` (a logarithm), not logarithms any more."""
+        """The values, no longer logarithms, as they would have been at ``pace`` (a logarithm)."""
         return [math.exp(v - slope * (p - pace)) for v, p in zip(self.values, self.paces, strict=True)]
 
     @property
@@ -59,7 +59,7 @@ class Series:
 
 
 def series_of(readings: Iterable[Reading], metric: str) -> Series | None:
-    """What was read of ``metric``; ``None`` where a value is not above 0 or has no pace beside it."""
+    """The readings of ``metric``; ``None`` if there is none, or one is not above 0 or has no pace."""
     own = [r for r in readings if r.metric == metric and not r.discarded]
     pairs = [(r.value, r.context.get("pace_us", 0.0)) for r in own]
     if not pairs or not all(0.0 < number < math.inf for pair in pairs for number in pair):
@@ -69,12 +69,12 @@ def series_of(readings: Iterable[Reading], metric: str) -> Series | None:
 
 @dataclass(frozen=True)
 class Past:
-    """What a study knows of a result that is doubted."""
+    """What a study knows of a result that is measured again."""
 
     then: Series
     """The readings of the result itself."""
     replicates: Sequence[Sequence[Series]]
-    """Of other configurations that were measured in several runs: the runs of each."""
+    """For each other configuration that was measured in several runs: its runs."""
 
 
 @dataclass(frozen=True)
@@ -83,20 +83,21 @@ class SamePace:
 
     then: Interval
     now: Interval
-    """Both as wide as runs of the same thing differ."""
+    """Both intervals are as wide as runs of the same thing differ."""
     read: Interval
-    """That of now as its own readings know it."""
+    """The result now, with the interval of its own readings."""
     slower: float
-    """How often as long as then a core takes now for the fixed piece of work."""
+    """The time that a core takes now for the fixed piece of work, relative to then."""
 
 
 def at_same_pace(
     past: Past, now: Sequence[Series], others: Sequence[Sequence[Series]], confidence: float
 ) -> SamePace | None:
-    """Hold the runs ``now`` against those of the study; ``others``: what else was read now, the runs of each.
+    """Convert the runs ``now``, and the study's result, to the same pace.
 
-    All runs count for the spread, those of now as well: what a moment has that others have not is, for the
-    most part, its pace. ``None`` where too little was read, or the pace is too far from what it was.
+    ``others`` are other things that were read now, with the runs of each. All runs count for the spread,
+    including those of now, since moments differ mostly in their pace. ``None`` if there are too few
+    readings, or the pace has changed too much.
     """
     own = [[past.then], now]
     apart = [*others, *past.replicates]
@@ -124,7 +125,7 @@ def at_same_pace(
 
 @dataclass(frozen=True)
 class Slope:
-    """By which power of the pace a metric changes."""
+    """The power of the pace with which a metric changes."""
 
     value: float
     error: float
@@ -136,7 +137,7 @@ class Slope:
         return student_quantile((1 + confidence) / 2, self.freedom) * self.error
 
     def drawn_by(self, own: Iterable[Sequence[Series]]) -> Slope:
-        """That of one configuration with its ``own`` readings, where this is the slope of many."""
+        """The slope of one configuration: that of its ``own`` readings, shrunk towards this slope of many."""
         alone = slope_of(own)
         if alone is None:
             return Slope(self.value, math.hypot(self.error, SLOPES_DIFFER), self.freedom)
@@ -146,7 +147,7 @@ class Slope:
 
 
 def slope_of(groups: Iterable[Sequence[Series]]) -> Slope | None:
-    """Fitted to groups of which each has a level of its own; ``None`` where nothing says how it is."""
+    """The slope fitted to groups, each with a level of its own; ``None`` if it cannot be determined."""
     values, paces, levels = [], [], 0
     for group in groups:
         blocks = [block for series in group for block in _blocks(series)]
@@ -166,7 +167,7 @@ def slope_of(groups: Iterable[Sequence[Series]]) -> Slope | None:
 
 
 def _blocks(series: Series) -> list[tuple[float, float]]:
-    """Means of value and pace over consecutive readings; of a short run over fewer of them."""
+    """Means of value and pace over blocks of consecutive readings; a short run has smaller blocks."""
     size = max(1, min(BLOCK, len(series.values) // 2))
     starts = range(0, len(series.values) - size + 1, size)
     return [

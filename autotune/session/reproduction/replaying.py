@@ -1,8 +1,8 @@
-"""A trial measured again, here and now: does it come to what was stored of it, and if not, why?
+"""Measuring a trial again, here and now: does it give what was stored, and if not, why?
 
-The readings become trials of the study, deliberate replicates in a session of their own: no strategy is told
-of them, and no budget counts them. They do not count as replicates either when the spread of runs is worked
-out: a machine that was slow for a while would else be forgiven the next time.
+The readings become trials of the study, deliberate replicates in a session of their own: no strategy is
+told of them, and no budget counts them. They are not used for the spread of runs either: otherwise a
+machine that was slow for a while would widen it, and the next difference would be excused.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from autotune.store.store import Store
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of measuring a trial again."""
+    """The result of measuring a trial again."""
 
     study: StudyRecord
     trial: TrialRecord
     result: Verification
     causes: tuple[str, ...] = ()
-    """What may be the reason of a difference: what the machine did otherwise while it was read."""
+    """Possible causes of a difference: how the state of the machine differed."""
     changed: tuple[str, ...] = ()
-    """What else is not as it was: the source, the environment."""
+    """What else has changed: the source, the environment."""
     kept: str = ""
-    """Where the readings are, or why they are nowhere."""
+    """Where the readings are kept, or why they are not."""
 
     def to_document(self) -> dict[str, Any]:
         return {
@@ -67,11 +67,11 @@ def replay(
 ) -> Replay:
     """Measure the configuration of a trial and the default again, and compare with what was stored.
 
-    ``frozen``: with the objective's source as the store keeps it, not as it lies now. ``keep``: whether the
-    readings are written to the store. ``runs``: see
+    ``frozen`` uses the objective's source that the store has kept, instead of the present one. ``keep`` is
+    whether the readings are written to the store. ``runs``: see
     :func:`autotune.session.reproduction.verification.verify`.
 
-    Raises :class:`InputError` for a trial that is not there or has no result.
+    Raises :class:`InputError` for a trial that does not exist or has no result.
     """
     with ExitStack() as stack:
         store = stack.enter_context(Store.open(url, readonly=True))
@@ -94,7 +94,7 @@ def replay(
         environment, here = environment_of(store, trial), now.to_document()
         if comparable_paces(environment, here):
             claim = replace(claim, past=past_of(store, trial, spec.goals[0].name))
-        # A result of another source is no replicate of this trial.
+        # A measurement of another source is no replicate of this trial.
         keeper = None if code or not keep else Keeper(url, study, segment, now, {"of": trial.number})
         with nullcontext() if keeper is None else closing(keeper):
             result = verify(spec, claim, keeper, runs)
@@ -104,12 +104,15 @@ def replay(
     return Replay(study, trial, result, causes, changed, why if keeper is None else keeper.kept)
 
 
-MISSING = "the files of its objective no longer lie where they did"
-FROZEN = "measures with those that the store has kept"
+MISSING = "the files of its objective are no longer where they were"
+FROZEN = "uses those that the store has kept"
 
 
 def unmeasurable(study: StudyRecord, trial: TrialRecord) -> str:
-    """Why a trial cannot be measured again on any machine; empty where it can."""
+    """Why a trial cannot be measured again on any machine; empty if it can.
+
+    Raises :class:`InputError` if it has no result.
+    """
     if study.replayed:
         return "its readings come from a recording"
     if from_python(study):
@@ -121,28 +124,28 @@ def unmeasurable(study: StudyRecord, trial: TrialRecord) -> str:
     if trial.purpose == "baseline":
         return "it is of a baseline, not of a configuration"
     if trial.status is Status.PRUNED and trial.facts.get("step") is not None:
-        return f"it was stopped after step {trial.facts['step']}, so what it would have come to is not known"
+        return f"it was stopped after step {trial.facts['step']}, so its final value is not known"
     return ""
 
 
 def from_python(study: StudyRecord) -> str:
-    """Why no space file says with what a study was measured; empty where one does."""
+    """Why no space file says how to measure a study again; empty if one does."""
     if study.objective.startswith(CALLABLE):
         return f"study {study.label} was searched from Python: only the program that did so can measure it"
     if not study.spec_text.strip():
-        return f"study {study.label} was searched from Python: there is no space file that says with what"
+        return f"study {study.label} was searched from Python: no space file describes it"
     return ""
 
 
 def space_file(study: StudyRecord) -> Path:
-    """Where the space file of a study lies, or would lie."""
+    """The path of a study's space file, which may no longer exist."""
     return Path(study.space_file or "space.yaml")
 
 
 def claim_of(store: Store, study: StudyRecord, trial: TrialRecord, spec: StudySpec) -> Claim:
-    """What the store says of a trial, with what else it knows of the default and of repeated runs.
+    """The stored result of a trial, with that of the default and those of repeated runs.
 
-    The runs of the trial's own configuration are left out: its result is what is doubted.
+    Repeated runs of the trial's own configuration are left out, since its result is in question.
     """
     goal = study.goals[0]
     repeats = own_results(store, study.id)
@@ -160,7 +163,7 @@ def claim_of(store: Store, study: StudyRecord, trial: TrialRecord, spec: StudySp
 
 
 def comparable_paces(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether the fixed piece of work is the same in two environments: its processor, Python and NumPy."""
+    """Whether the fixed piece of work is comparable in two environments: same processor, Python and NumPy."""
 
     def work(environment: Mapping[str, Any]) -> list[Any]:
         processor = environment.get("machine", {}).get("processor")
@@ -170,9 +173,9 @@ def comparable_paces(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 
 
 def past_of(store: Store, trial: TrialRecord, metric: str) -> Past | None:
-    """The readings of a trial and of repeated runs of others, with the pace of the machine.
+    """The readings of a trial and of repeated runs of other configurations, with the pace of the machine.
 
-    ``None`` where it was not recorded beside each reading of the trial.
+    ``None`` if the pace was not recorded beside each reading of the trial.
     """
     then = series_of(store.readings(trial.id), metric)
     if then is None:
@@ -185,7 +188,7 @@ def past_of(store: Store, trial: TrialRecord, metric: str) -> Past | None:
 
 
 def own_results(store: Store, study_id: int) -> list[TrialRecord]:
-    """The trials of a study that were measured, each by itself, by its searches: no baselines, no replays."""
+    """The trials that a study's searches measured, without baselines, replays and shared code."""
     again = repeats_of(store, study_id)
     return [
         trial
@@ -195,13 +198,13 @@ def own_results(store: Store, study_id: int) -> list[TrialRecord]:
 
 
 def replicates(trials: Sequence[TrialRecord], metric: str) -> list[list[float]]:
-    """The metric in each run of each configuration that had several."""
+    """For each configuration with several runs, the metric in each run."""
     measured = [trial for trial in trials if metric in trial.metrics]
     return [[trial.metrics[metric].value for trial in group] for group in runs_of_each(measured)]
 
 
 def runs_of_each(trials: Sequence[TrialRecord]) -> list[list[TrialRecord]]:
-    """The trials of each configuration that had several of the same source."""
+    """For each configuration with several trials of the same source, these trials."""
     groups: defaultdict[tuple[str, int], list[TrialRecord]] = defaultdict(list)
     for trial in trials:
         groups[trial.hash, trial.segment_id].append(trial)
@@ -211,7 +214,7 @@ def runs_of_each(trials: Sequence[TrialRecord]) -> list[list[TrialRecord]]:
 def _default(
     trials: Sequence[TrialRecord], trial: TrialRecord, spec: StudySpec, metric: str
 ) -> Interval | None:
-    """What the default came to, in the run that is nearest in time."""
+    """The value of the default in the run that is nearest in time to ``trial``."""
     default = spec.space.feasible_default()
     if default is None:
         return None
@@ -226,13 +229,13 @@ def _default(
 
 
 def environment_of(store: Store, trial: TrialRecord) -> Mapping[str, Any]:
-    """That of a trial, else of its session."""
+    """The environment of a trial, or else of its session."""
     session = next((s for s in store.sessions(trial.study_id) if s.id == trial.session_id), None)
     return store.environment(trial.environment_hash or (session.environment_hash if session else ""))
 
 
 def _changed_source(spec: StudySpec, segment: SegmentRecord) -> str:
-    """A sentence where the objective's files are missing or differ from the segment's; else empty."""
+    """A sentence if the objective's files are missing or differ from the segment's; else empty."""
     recorded = str(segment.document.get("source_hash", ""))
     now = snapshot(source_files(spec.objective))
     if now.source_hash == recorded:
@@ -243,7 +246,7 @@ def _changed_source(spec: StudySpec, segment: SegmentRecord) -> str:
 
 
 def causes_of(then: Sequence[Reading], result: Verification, spec: StudySpec) -> tuple[str, ...]:
-    """What the machine did otherwise than while the readings ``then`` were taken; not where they agree."""
+    """How the state of the machine differs from that of the readings ``then``; none if the results agree."""
     if result.verdict not in ("differs", "cannot be told"):
         return ()
     moved = common_shift(result.then, result.now, spec.measure.precision)

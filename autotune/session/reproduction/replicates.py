@@ -1,11 +1,12 @@
-"""By how much two runs of the same thing differ, and what that says of two results. Pure.
+"""By how much two runs of the same thing differ, and whether two results differ by more. Pure.
 
-The interval of a trial says how well its own readings know *its* median. It does not say where the next run
-of the same configuration will lie: another process has other pages, another moment another neighbour. What
-does say it are *replicates*: results of the same configuration from different runs. Their pooled spread,
-of logarithms where values are above 0, is the standard deviation of reproducibility, and two single results
-differ by more than ``t * sqrt(2)`` of it in one case of twenty (ISO 5725-6:1994, 4.1: the reproducibility
-limit, 2.8 standard deviations; Student's t stands for the 1.96 because the spread is known from few).
+The interval of a trial says how well its own readings determine *its* median. It does not say where the
+next run of the same configuration will lie: another process has other memory pages, and at another time the
+machine has other work. *Replicates* do: results of the same configuration from different runs. Their pooled
+spread, of logarithms if values are above 0, is the standard deviation of reproducibility, and two single
+results differ by more than ``t * sqrt(2)`` times that in one case of twenty (ISO 5725-6:1994, 4.1: the
+reproducibility limit, 2.8 standard deviations; Student's t takes the place of 1.96 because the spread is
+estimated from few).
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ Interval: TypeAlias = tuple[float, float, float]
 """Estimate, lower and upper end."""
 
 LEAST_FREEDOM = 4
-"""With fewer replicates before, the runs of the replay itself count as well: Student's t would be huge."""
+"""With fewer degrees of freedom from earlier replicates, the runs of the replay count as well: Student's t
+would be huge otherwise."""
 
 
 def interval_of(values: Sequence[float], confidence: float) -> Interval:
-    """The median of ``values`` with the interval that they know it by."""
+    """The median of ``values`` with its confidence interval."""
     found = estimate(values, confidence)
     return found.value, found.low, found.high
 
@@ -35,9 +37,9 @@ class Spread:
     """The standard deviation of one run among runs of the same thing."""
 
     deviation: float
-    """Of logarithms where ``logarithmic``, else in the metric's own unit."""
+    """Of logarithms if ``logarithmic``, or else in the metric's own unit."""
     freedom: int
-    """Degrees of freedom: how many replicates it is known from, less one for each configuration."""
+    """Degrees of freedom: the number of replicates, less one for each configuration."""
     logarithmic: bool = True
 
     def reach(self, confidence: float) -> float:
@@ -46,9 +48,10 @@ class Spread:
 
 
 def spread_of(groups: Iterable[Sequence[float]]) -> Spread | None:
-    """The spread within ``groups``, each the results of one configuration; ``None`` without replicates.
+    """The spread within ``groups``, each of which has the results of one configuration.
 
-    Values that are not finite do not count. Logarithms are taken where every value is above 0.
+    Values that are not finite are left out. Logarithms are taken if every value is above 0. ``None`` if no
+    group has two values.
     """
     finite = [[value for value in group if math.isfinite(value)] for group in groups]
     several = [group for group in finite if len(group) > 1]
@@ -63,7 +66,7 @@ def spread_of(groups: Iterable[Sequence[float]]) -> Spread | None:
 
 
 def expected_spread(before: Sequence[Sequence[float]], now: Sequence[float]) -> Spread | None:
-    """The spread of earlier replicates; with that of the runs made ``now`` where those are too few."""
+    """The spread of earlier replicates, together with the runs made ``now`` if those are too few."""
     known = spread_of(before)
     if known is not None and known.freedom >= LEAST_FREEDOM:
         return known
@@ -71,7 +74,7 @@ def expected_spread(before: Sequence[Sequence[float]], now: Sequence[float]) -> 
 
 
 def widened(interval: Interval, reach: float, logarithmic: bool) -> Interval:
-    """``interval`` at least as wide as runs differ."""
+    """``interval`` extended to at least ``reach`` on either side (of the logarithm, if ``logarithmic``)."""
     value, low, high = interval
     if logarithmic and value > 0:
         return value, min(low, value * math.exp(-reach)), max(high, value * math.exp(reach))
@@ -81,8 +84,8 @@ def widened(interval: Interval, reach: float, logarithmic: bool) -> Interval:
 def apart(one: Interval, other: Interval, precision: float) -> bool:
     """Whether two results differ by more than their intervals and ``precision`` explain.
 
-    The half-widths that face each other are added as those of independent errors are; on a logarithmic scale
-    where all is above 0, since ratios and times scatter that way.
+    The half-widths on the sides that face each other are added as independent errors (in squares), on a
+    logarithmic scale if all ends are above 0, since ratios and times scatter that way.
     """
     low, high = sorted((one, other), key=lambda interval: interval[0])
     if min(*low, *high) > 0:
@@ -95,7 +98,7 @@ def apart(one: Interval, other: Interval, precision: float) -> bool:
 
 
 def resolution(one: Interval, other: Interval, precision: float) -> float | None:
-    """The smallest difference, as a part of the value, that :func:`apart` would notice; ``None``: none."""
+    """The smallest relative difference that :func:`apart` would notice; ``None`` if there is none."""
     low, high = sorted((one, other), key=lambda interval: interval[0])
     if min(*low, *high) <= 0 or not all(map(math.isfinite, (low[2], high[1]))):
         return None

@@ -1,8 +1,8 @@
-"""Does a result still hold? Its configuration and the default measured again, here and now, interleaved.
+"""Does a result still hold? Its configuration and the default are measured again, here and now, interleaved.
 
-It is measured in several *runs*, each with processes of its own, in which the two are read in rounds: so what
-differs from process to process is seen and not taken for a change. What is held against what then is the
-business of :mod:`autotune.session.reproduction.agreement`.
+They are measured in several *runs*, each with processes of its own, in which the two are read in rounds. So
+what differs from process to process is known, and not taken for a change. The comparison with the recorded
+result is in :mod:`autotune.session.reproduction.agreement`.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from autotune.store.records import SegmentRecord, StudyRecord
 from autotune.store.store import Store
 
 RUNS, TRAINING_RUNS = 5, 3
-"""In how many processes each is read at first; the second where a reading is a whole training."""
+"""In how many processes each is read at first; the second is for trainings."""
 
 FINALE = MAX_ROUNDS
-"""The rounds of the finale that made the claim: what is measured again has other random numbers."""
+"""The number of seeds that the finale may have used: rounds of a verification use later ones."""
 
 Keep = Callable[[Run], None]
-"""Takes what a run measured, to write it down."""
+"""Called with each run, to write it down."""
 
 
 def verify(spec: StudySpec, claim: Claim, keep: Keep | None = None, runs: int | None = None) -> Verification:
     """Measure the configuration of ``claim`` and the default of ``spec`` again, and compare.
 
-    ``runs``: in how many processes; ``None``: as many as suit the objective. Raises nothing for what cannot
-    be measured: that is an answer.
+    ``runs`` is the number of processes; ``None`` means as many as suit the objective. If it cannot be
+    measured, nothing is raised: the verdict says so.
     """
     try:
         executor = make_executor(spec, compiled=cache_folder())
@@ -61,10 +61,11 @@ def verify(spec: StudySpec, claim: Claim, keep: Keep | None = None, runs: int | 
 def measure_again(
     spec: StudySpec, claim: Claim, executor: Executor, keep: Keep | None = None, runs: int | None = None
 ) -> Verification:
-    """The same with an executor that is there.
+    """As :func:`verify`, with a given executor.
 
-    Where as many runs as suit the objective cannot tell at one pace of the machine, as many again are made,
-    which count for the spread of runs there. Once: who looked after each would find differences by chance.
+    If ``runs`` is ``None`` and the runs cannot tell at one pace of the machine, as many again are made,
+    which count for the spread of runs. This is done once only: checking after each run would find
+    differences by chance.
     """
     if claim.configuration not in spec.space:
         return Verification(UNMEASURABLE, "the space does not allow the configuration here")
@@ -80,10 +81,10 @@ def measure_again(
 def _measured(
     spec: StudySpec, claim: Claim, executor: Executor, keep: Keep | None, wanted: int, before: int
 ) -> Iterator[Run]:
-    """As many runs as are wanted; a single one of a recorded failure, and none after a run that fails.
+    """Make ``wanted`` runs; only one for a recorded failure, and none after a run that fails.
 
-    ``before``: the rounds of the finale and of earlier runs, whose seeds are used up. Runs with the same seed
-    would agree wherever chance decides, in a training, and their spread would say nothing.
+    ``before`` is the number of rounds in the finale and in earlier runs, whose seeds are used up. Runs of a
+    training with the same seed would agree, and their spread would say nothing.
     """
     for _ in range(1 if claim.status.failed else wanted):
         contenders = _contenders(spec, claim)
@@ -103,7 +104,7 @@ def _suitable(spec: StudySpec) -> int:
 
 
 def _contenders(spec: StudySpec, claim: Claim) -> list[Contender]:
-    """The default, where there is one, and last the configuration, which may be the default itself."""
+    """The default, if it is feasible and another configuration, and then the configuration itself."""
     own = Contender(claim.label, claim.configuration)
     default = spec.space.feasible_default()
     if default is None or default == claim.configuration or claim.status.failed:
@@ -115,9 +116,10 @@ def _contenders(spec: StudySpec, claim: Claim) -> list[Contender]:
 
 
 def spec_for(text: str, path: Path, workload: Mapping[str, Any]) -> StudySpec:
-    """What a space file searches for a workload, on this device. ``text`` is the file's, ``path`` its place.
+    """The study that a space file describes for a workload, on this device. ``text`` is the text of the file,
+    ``path`` its path.
 
-    Raises :class:`InputError` where the text cannot be read, or knows no such workload.
+    Raises :class:`InputError` if the text cannot be read, or does not have such a workload.
     """
     facts = device_facts()
     for spec in parse_family(text, path, facts).specs:
@@ -127,10 +129,10 @@ def spec_for(text: str, path: Path, workload: Mapping[str, Any]) -> StudySpec:
 
 
 class Keeper:
-    """Writes runs to a study, in a session of their own. Without a verdict: the study's answer stays.
+    """Writes runs to a study, in a session of their own and without a verdict: the study's answer stays.
 
-    ``said`` stands beside the label in the reason of each trial that it writes. A store that fails costs the
-    keeping, not the answer: :attr:`kept` says which it was. Close it in the end.
+    ``said`` is added to the reason of each trial that it writes. If the store fails, the readings are not
+    kept, but the verification goes on; :attr:`kept` says which it was. It has to be closed.
     """
 
     def __init__(
@@ -151,7 +153,7 @@ class Keeper:
 
     @property
     def kept(self) -> str:
-        """Where the readings are, or why they are nowhere."""
+        """Where the readings are kept, or why they are not."""
         if self._failure:
             return f"not kept: {self._failure}"
         return f"kept as trials of {self._study.label}" if self._runs else "none were taken"

@@ -25,8 +25,14 @@ from autotune.space.space import Space
         ({"written": "out"}, "written is the text 'out'"),
         ({"constraints": "BLOCK > 1"}, r"(?s)constraints is the text.*a list of rules: \['BLOCK > 1'\]"),
         ({"constraints": [True]}, "constraints has True in it"),
-        ({"constraints": ["B > 1"], "space": "k.yaml"}, r"(?s)given beside it: \['B > 1'\].*it is a file"),
-        ({"constraints": ["B > 1"], "space": Space([Flag("B")])}, r"(?s)given beside it.*an autotune.Space"),
+        (
+            {"constraints": ["B > 1"], "space": "k.yaml"},
+            r"constraints are given, but space is a file: \['B > 1'\]",
+        ),
+        (
+            {"constraints": ["B > 1"], "space": Space([Flag("B")])},
+            r"(?s)space is an autotune.Space.*in the space itself",
+        ),
         ({"tolerance": "x"}, "tolerance is 'x'"),
         ({"tolerance": -1}, r"(?s)tolerance is -1.*a number from 0 on"),
         ({"tolerance": float("nan")}, "tolerance is nan"),

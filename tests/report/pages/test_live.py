@@ -76,11 +76,11 @@ def test_a_search_whose_process_is_gone_is_at_work_no_more(tmp_path: Path) -> No
         written.begin({"tile": 1, "layout": "row"})
         view = LiveView(written.store)
         assert "one search is at work" in view("/", False).html
-        assert "A search is at it" in view("/study/1", False).html
+        assert "A search is running" in view("/study/1", False).html
         assert searching.stdin is not None
         searching.stdin.close()
     assert "no search is at work" in view("/", False).html
-    assert "A search is at it" not in view("/study/1", False).html, "the page of before is not kept"
+    assert "A search is running" not in view("/study/1", False).html, "the page of before is not kept"
     assert view("/", False).again == view("/study/1", False).again == 30.0
 
 

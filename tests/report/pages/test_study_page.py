@@ -212,10 +212,10 @@ def zeros(folder: Path) -> Written:
         (two_goals, "beaten by no other in time and rate"),
         (replayed, "REPLAYED from a recording"),
         (stopped_early, "not measured again"),
-        (running, "waiting or running: 1 trial."),
+        (running, "A search is running, with 1 trial in flight."),
         (endless, "4e+300 s"),
         (zeros, "every trial's median is 0"),
-        (zeros, "expected to need 1 try to come to the same"),
+        (zeros, "expected to need 1 try to find one as good"),
         (outlier, "best so far time 1 s"),
     ],
 )
@@ -268,8 +268,8 @@ def test_a_search_whose_process_is_gone_is_not_said_to_be_at_it(tmp_path: Path) 
     written.search_that_died()
     written.begin({"tile": 2})
     text = text_of(both(written.store)[0])
-    assert "A search is at it" not in text
-    assert "The search was broken off, its process is gone; not ended: 1 trial." in text
+    assert "A search is running" not in text
+    assert "The search was interrupted and its process is gone; not finished: 1 trial." in text
 
 
 def test_where_only_the_default_succeeded_no_finale_is_missed(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_of_random_draws_that_all_failed_no_number_is_said(tmp_path: Path) -> No
     for tile in range(2, 30):
         written.trial({"tile": tile, "layout": "row"}, None, Status.CRASHED)
     said = text_of(both(written.store)[0])
-    assert "No random draw came to the same" in said and "the 28 trials of this study" in said
+    assert "No random draw was as good" in said and "the 28 trials of this study" in said
     assert "nan" not in said.split()
 
 

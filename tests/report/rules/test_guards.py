@@ -79,7 +79,7 @@ def test_what_is_never_allowed_is_false_and_what_always_is_true() -> None:
 
 
 def test_a_missing_knob_beside_a_workload_is_refused_for_python() -> None:
-    with pytest.raises(InputError, match="cannot be said of the workload alone"):
+    with pytest.raises(InputError, match="cannot be written in terms of the workload alone"):
         guard(around("panel + m > 5"), CONFIGURATION)
 
 

@@ -86,7 +86,7 @@ def test_no_other_is_taken_where_there_is_no_time_or_it_is_long_or_failed() -> N
 def test_a_busy_machine_is_said_where_half_of_the_readings_have_waited() -> None:
     readings = [reading(1.0, share) for share in (0.0, 0.4, 0.5)]
     assert usual_wait([*readings, WARM_UP]) == 0.4 and usual_wait([]) == 0.0
-    assert say_busy(0.4, 0.0).startswith("other programs had the core for 40% of a reading")
+    assert say_busy(0.4, 0.0).startswith("other programs had the core for 40% of the time or more")
     assert say_busy(0.01, 0.01) == ""
 
 
@@ -98,7 +98,7 @@ def test_of_a_program_it_is_said_that_the_machine_had_more_to_do_than_processors
     """Nothing had been: how long a program itself has waited is not known."""
     readings = [of_program(share) for share in (0.0, 0.9, 1.1)]
     assert usual_stall(readings) == 0.9 and usual_wait(readings) == 0.0
-    assert "waited for a processor for 90% of a reading" in say_busy(0.0, usual_stall(readings))
+    assert "waited for a processor for 90% of the time" in say_busy(0.0, usual_stall(readings))
     assert "other programs" in say_busy(0.4, 0.9)
 
 

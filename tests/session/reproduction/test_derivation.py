@@ -263,9 +263,7 @@ class TestWhatWasAltered:
         )
         found = derived(file)
         assert found.departure is not None and found.departure.session == 2
-        assert found.causes == (
-            "nothing speaks against the record, and the software is the same: please report it",
-        )
+        assert found.causes == ("the record is consistent, and the software is the same: please report this",)
 
     def test_other_software_is_named(self, file: Path) -> None:
         bred = self.first(file, "reason LIKE '%parent_metric%'")
@@ -378,5 +376,5 @@ def test_a_search_that_says_no_settings_is_an_error(tmp_path: Path) -> None:
         own = bench(store)
         ask = NewAsk(0, 1, 0, 0)
         store.propose(own.study.id, own.session, own.segment, [new_trial(1)], ask=ask)
-        with pytest.raises(InputError, match="search 1 of gemm#1 does not say how it was set"):
+        with pytest.raises(InputError, match="search 1 of gemm#1 does not record its settings"):
             derive(store, own.study)
