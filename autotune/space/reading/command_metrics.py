@@ -74,7 +74,10 @@ class MetricsSource:
             )
 
     def mapped(self, node: YamlMap) -> dict[str, Any]:
-        fields = Fields(node, "command.metrics", ("file", "pattern"), self.problems, _HABITS)
+        names = [metric.name for metric in self.metrics]
+        turned_round = {name: f"pattern: {{{name}: 'regular expression'}}" for name in names}
+        habits = {**_HABITS, **turned_round}
+        fields = Fields(node, "command.metrics", ("file", "pattern"), self.problems, habits)
         if "file" in fields and "pattern" in fields:
             self.problems.add(
                 "both 'file' and 'pattern' are given in command.metrics",
