@@ -25,7 +25,7 @@ likeliest one explains are put aside, and another rule is looked for among the r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,17 +87,21 @@ class Suspects:
         )
 
 
-def suspected(logs: Floats, good: Mask) -> Iterator[Suspects]:
-    """For each rule behind the outcomes, what it may be. ``logs`` of shape (n, numbers)."""
+def suspected(logs: Floats, good: Mask, *, bounds: bool = True) -> Iterator[Suspects]:
+    """For each rule behind the outcomes, what it may be. ``logs`` of shape (n, numbers).
+
+    Without ``bounds``, the form "at most" is left out.
+    """
     products = Products.of(logs.shape[1])
     if not products.log_prior.size:
         return
     values = products.exponents.T @ logs.T
     left = np.ones(len(logs), dtype=bool)
+    forms = (_at_most, _whole, _equal) if bounds else (_whole, _equal)
     for _ in range(MOST_RULES):
         if (left & ~good).sum() < LEAST:
             return
-        suspects = _suspects(products, values[:, left], good[left])
+        suspects = _suspects(products, values[:, left], good[left], forms)
         probable = suspects.probabilities.sum()
         if probable < HEEDED:
             return
@@ -108,11 +112,13 @@ def suspected(logs: Floats, good: Mask) -> Iterator[Suspects]:
         left &= ~broken
 
 
-def _suspects(products: Products, values: Floats, good: Mask) -> Suspects:
+def _suspects(
+    products: Products, values: Floats, good: Mask, forms: Sequence[Callable[[_Outcomes], _Form]]
+) -> Suspects:
     """What one rule behind the outcomes may be; ``values`` of shape (products, n)."""
     outcomes = _Outcomes.of(products, values, good)
-    forms = [form(outcomes) for form in (_at_most, _whole, _equal)]
-    odds = np.concatenate([form.log_odds + products.log_prior for form in forms])
+    found = [form(outcomes) for form in forms]
+    odds = np.concatenate([each.log_odds + products.log_prior for each in found])
     first = np.argpartition(-odds, KEPT)[:KEPT] if len(odds) > KEPT else np.arange(len(odds))
     first = first[np.argsort(-odds[first], kind="stable")]
     likely = np.exp(np.minimum(odds[first], LARGE))
@@ -120,9 +126,9 @@ def _suspects(products: Products, values: Floats, good: Mask) -> Suspects:
     likely *= np.exp(min(float(logsumexp(odds)) - float(logsumexp(odds[first])), LARGE))
     return Suspects(
         products.exponents[:, first % len(values)],
-        np.concatenate([form.low for form in forms])[first],
-        np.concatenate([form.high for form in forms])[first],
-        np.repeat([form.whole for form in forms], len(values))[first],
+        np.concatenate([each.low for each in found])[first],
+        np.concatenate([each.high for each in found])[first],
+        np.repeat([each.whole for each in found], len(values))[first],
         likely * SOME / (1.0 - SOME),
     )
 

@@ -24,7 +24,13 @@ EXPLAINED = math.log(0.5)
 
 
 class Rules:
-    """What is believed of the unwritten rules of a space, from outcomes."""
+    """What is believed of the unwritten rules of a space, from outcomes.
+
+    That a product is at most some number is left to the processes of
+    :mod:`~autotune.search.models.feasibility`, which learn where failures begin without it. Mostly that is no
+    single number: threads and tiles together use up the registers, but also what else is unrolled. A search
+    that believes in a bound of the two never tries what is beyond it and works, and the best is often there.
+    """
 
     def __init__(self, features: Features, observations: Sequence[Observation]) -> None:
         self._features = features
@@ -36,7 +42,7 @@ class Rules:
         failed = np.array([o.status.failed for o in rows], dtype=bool)
         if len(self.numbers) < 2 or failed.sum() < LEAST or failed.all():
             return
-        self.suspects += suspected(self._logs(rows), ~failed)
+        self.suspects += suspected(self._logs(rows), ~failed, bounds=False)
         if len(rows) < len(heard):
             self._refute([o for o in heard if not o.status.failed])
 

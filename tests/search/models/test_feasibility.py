@@ -365,3 +365,41 @@ def test_two_that_had_the_same_leave_less_doubt() -> None:
     seen = [trained(b) for b in (8, 60, 120)]
     once, twice = [*seen, trained(500)], [*seen, trained(500), trained(600)]
     assert fits(twice, 250)[0] < fits(once, 250)[0] < 0.5
+
+
+REGISTERS = 65_536
+
+
+def has_registers(values: Mapping[str, Any]) -> bool:
+    """Whether the threads of a block have registers for their tile, and for what is unrolled."""
+    each = 22 + 2.5 * values["tile_x"] * values["tile_y"] + 0.9 * values["unroll"]
+    return bool(values["threads"] * each <= REGISTERS)
+
+
+def large(values: Mapping[str, Any]) -> bool:
+    return bool(values["threads"] * values["tile_x"] * values["tile_y"] > 8192)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_larger_than_all_that_worked_may_work(seed: int) -> None:
+    """No product of knobs is a limit to registers, so nothing is sure beyond the largest that worked."""
+    space = Space(
+        [
+            OrderedValues("threads", (32, 64, 128, 256, 512, 1024)),
+            OrderedValues("tile_x", (1, 2, 3, 4, 5, 6, 7, 8)),
+            OrderedValues("tile_y", (1, 2, 4, 8)),
+            OrderedValues("unroll", (0, 1, 2, 4, 8, 16)),
+        ]
+    )
+    drawn = space.sample(np.random.default_rng(seed), 90)
+    tried = [one for one in drawn if not (has_registers(one) and large(one))]
+    assert len(tried) < len(drawn), "some of what is larger does work"
+    model, _ = learned(
+        [Observation(one, Status.OK if has_registers(one) else Status.CRASHED) for one in tried], space
+    )
+    every = [space.configuration(values) for values in space.feasible.configurations(space.feasible.matrix())]
+    beyond = [one for one in every if large(one)]
+    expected = model.success_at(Features(space).of(beyond))
+    works = np.array([has_registers(one) for one in beyond])
+    assert np.median(expected[works]) > 0.4 and np.quantile(expected[works], 0.1) > 0.1
+    assert np.median(expected[~works]) < 0.25

@@ -72,6 +72,11 @@ def test_where_chance_decides_no_rule_is_believed(seed: int) -> None:
         assert each.probabilities.sum() < 0.5
 
 
+def test_bounds_need_not_be_looked_for() -> None:
+    logs, good = outcomes(lambda at: at["lanes"] * at["threads"] <= 512, 160)
+    assert not list(suspected(logs, good, bounds=False))
+
+
 def test_a_success_refutes() -> None:
     logs, good = outcomes(lambda at: at["lanes"] * at["threads"] <= 512, 160)
     (suspects,) = suspected(logs, good)

@@ -95,3 +95,17 @@ def test_no_success_is_forgotten_where_there_are_many_trials() -> None:
     rules = Rules(FEATURES, many)
     successes = [o.configuration for o in many if not o.status.failed]
     assert (rules.log_kept(FEATURES.of(successes).codes) == 0.0).all()
+
+
+def test_a_bound_of_a_product_is_left_to_other_models() -> None:
+    """However often it holds: what begins to fail there mostly depends on other knobs as well."""
+    tried = [Configuration(values) for values in at_random(200)]
+    assert not Rules(
+        FEATURES,
+        [
+            Observation(one, Status.OK, {"time": 1.0})
+            if int(str(one["tile"])) * int(str(one["depth"])) <= 128
+            else Observation(one, Status.CRASHED)
+            for one in tried
+        ],
+    )
