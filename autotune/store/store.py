@@ -291,7 +291,6 @@ class Store(StoreReader):
         *,
         session_id: int | None = None,
         segment_id: int | None = None,
-        lease_seconds: float = LEASE_SECONDS,
         counts: bool = True,
     ) -> TrialRecord | None:
         """Put a lost trial back to waiting, for its next attempt, in the hands of ``session_id``.
@@ -302,7 +301,7 @@ class Store(StoreReader):
         Without a session or segment it stays with those that it had.
         """
         with self._database.write() as connection:
-            until = self._clock() + lease_seconds
+            until = self._clock() + LEASE_SECONDS
             return trials.retry(connection, trial_id, session_id, segment_id, until, counts)
 
     # -- artefacts, recipes ----------------------------------------------------------------------
