@@ -142,6 +142,15 @@ class SessionRecord:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where trials are written: ids of the study, the session and the segment."""
+
+    study: int
+    session: int
+    segment: int
+
+
+@dataclass(frozen=True)
 class NewTrial:
     """A configuration to try, and why."""
 

@@ -36,6 +36,7 @@ from autotune.store.records import (
     NewRecipe,
     NewStudy,
     NewTrial,
+    Place,
     SegmentRecord,
     StudyRecord,
     TrialRecord,
@@ -192,9 +193,7 @@ class Store(StoreReader):
 
     def propose(
         self,
-        study_id: int,
-        session_id: int,
-        segment_id: int,
+        place: Place,
         proposals: Sequence[NewTrial],
         *,
         ask: NewAsk | None = None,
@@ -213,11 +212,9 @@ class Store(StoreReader):
         """
         with self._database.write_directly() as direct:
             now = self._clock()
-            written = trials.propose(
-                direct, study_id, session_id, segment_id, proposals, rooms, worker, now + lease_seconds, now
-            )
+            written = trials.propose(direct, place, proposals, rooms, worker, now + lease_seconds, now)
             if ask is not None:
-                asks.add(direct, study_id, session_id, ask, written, len(proposals))
+                asks.add(direct, place, ask, written, len(proposals))
             return written
 
     @harmless_twice()

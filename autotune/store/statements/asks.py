@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from autotune.store.records import NO_ROOM, AskRecord, NewAsk, TrialRecord
+from autotune.store.records import NO_ROOM, AskRecord, NewAsk, Place, TrialRecord
 from autotune.store.schema import asks
 from autotune.store.statements.prepared import Direct, Prepared
 
@@ -14,17 +14,13 @@ _INSERT = Prepared(sa.insert(asks), columns=[c.name for c in asks.c if c is not 
 
 
 def add(
-    direct: Direct,
-    study_id: int,
-    session_id: int,
-    ask: NewAsk,
-    written: Sequence[TrialRecord | None],
-    proposals: int,
+    direct: Direct, place: Place, ask: NewAsk, written: Sequence[TrialRecord | None], proposals: int
 ) -> None:
     """Keep an ask beside the trials that came of it; for the last of its ``proposals`` there was no room."""
     numbers = [None if trial is None else trial.number for trial in written]
     numbers += [NO_ROOM] * (proposals - len(written))
-    _INSERT.run(direct, {**vars(ask), "study_id": study_id, "session_id": session_id, "trials": numbers})
+    row = {**vars(ask), "study_id": place.study, "session_id": place.session, "trials": numbers}
+    _INSERT.run(direct, row)
 
 
 def list_asks(connection: sa.Connection, study_id: int) -> list[AskRecord]:

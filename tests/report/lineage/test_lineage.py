@@ -23,7 +23,7 @@ def bred(store: Store, count: int, children: int) -> int:
         )
         for number in range(count)
     ]
-    written = store.propose(own.study.id, own.session, own.segment, new)
+    written = store.propose(own.place, new)
     assert written[0] is not None
     return written[0].id
 

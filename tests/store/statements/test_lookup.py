@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -127,10 +127,10 @@ class TestAsks:
         b, other = bench(store), bench(store, "other")
         rival = store.open_session(b.study.id, {}, "e", 1, "h")
         ask = NewAsk(number=7, wanted=4, trials_known=2, results_known=1)
-        store.propose(other.study.id, other.session, other.segment, [new_trial(1)], ask=ask)
+        store.propose(other.place, [new_trial(1)], ask=ask)
         b.propose(1)  # nobody asked
-        store.propose(b.study.id, rival, b.segment, [new_trial(1), new_trial(2), new_trial(3)], ask=ask)
-        store.propose(b.study.id, b.session, b.segment, [new_trial(2)], ask=NewAsk(8, 1, 3, 0))
+        store.propose(replace(b.place, session=rival), [new_trial(1), new_trial(2), new_trial(3)], ask=ask)
+        store.propose(b.place, [new_trial(2)], ask=NewAsk(8, 1, 3, 0))
         assert store.asks(b.study.id) == [
             AskRecord(7, 4, 2, 1, session_id=rival, trials=(None, 1, 2)),
             AskRecord(8, 1, 3, 0, session_id=b.session, trials=(None,)),
@@ -139,5 +139,5 @@ class TestAsks:
     def test_an_ask_is_kept_with_its_trials_or_not_at_all(self, store: Store) -> None:
         b = bench(store)
         with pytest.raises(StoreError):
-            store.propose(b.study.id, 99, b.segment, [], ask=NewAsk(0, 1, 0, 0))
+            store.propose(replace(b.place, session=99), [], ask=NewAsk(0, 1, 0, 0))
         assert store.asks(b.study.id) == []
