@@ -195,8 +195,6 @@ def _defended(
     metrics = {**(found.metrics if found else {}), **own}
     confidence = float(verdict.get("confidence", study.confidence))
     same_kind = [one.document for one in verdicts if one.across == record.across]
-    # Older finales did not keep the metrics of their checks, so these are unknown if the trial was lost.
-    checked = found is None or found.status is Status.OK
     return Result(
         study=study,
         store=store.url,
@@ -221,7 +219,7 @@ def _defended(
             say_further_finales(same_kind, confidence),
             say_busy(verdict.get("waited", 0.0), verdict.get("stalled", 0.0)),
             say_drift(verdict.get("drift", 1.0)),
-            unchecked(study, metrics) if checked else "",
+            unchecked(study, metrics),
             doubtful(study, metrics),
             _since(store, study, metric, record),
         ),

@@ -100,16 +100,19 @@ def test_best_and_prune_read_no_search_in_full(tmp_path: Path, monkeypatch: pyte
     assert "depends on it: its best trial, which is a recipe" in pruned.stdout
 
 
-@pytest.mark.parametrize(("status", "said"), [(Status.OK, True), (Status.LOST, False)])
-def test_no_check_is_missed_of_a_winner_that_was_lost(store: Store, status: Status, said: bool) -> None:
-    """Its metrics are those of the finale, which has checked it: a bound had been called unchecked."""
+@pytest.mark.parametrize(("checked", "said"), [({}, True), ({"error": 0.5}, False)])
+def test_no_check_is_missed_of_a_winner_that_was_lost(
+    store: Store, checked: dict[str, float], said: bool
+) -> None:
+    """Its metrics are those of the finale, which has checked it."""
     metrics = [GOALS[0], {"name": "error", "goal": None, "unit": "", "at_most": 1.0}]
     study = store.create_study(new_study(metrics=metrics))
     session = store.open_session(study.id, {}, "environment0", 1, "host")
     own = Bench(store, study, session, store.open_segment(study.id, {}, {}, "the study begins").id)
     trial = own.trial(1)
-    store.finish(trial.id, outcome(status))
-    read = {"time": {"value": 1.0, "low": 1.0, "high": 1.0, "n": 3}}
+    store.finish(trial.id, outcome(Status.LOST))
+    values = {"time": 1.0, **checked}
+    read = {name: {"value": value, "low": value, "high": value, "n": 3} for name, value in values.items()}
     won = {"configuration": dict(trial.configuration), "metrics": read, "is_default": True}
     store.save_verdict(study.id, session, won)
     assert ("nothing reported error" in load_result(store, study).remark) is said
