@@ -64,7 +64,7 @@ def document(story: Story) -> dict[str, Any]:
         else {
             "session": knew.session,
             "ask": knew.ask,
-            "results": len(knew.results),
+            "results": knew.results,
             "proposed": knew.proposed,
             "in_flight": knew.in_flight,
             "paused": knew.paused,
@@ -110,7 +110,7 @@ def _known(story: Story) -> list[str]:
     knew = story.knew
     if knew is None:
         return []
-    results, flight = len(knew.results), knew.in_flight
+    results, flight = knew.results, knew.in_flight
     known = f"{say_count(results, 'result')}, and {say_count(flight, 'trial')} in flight"
     paused = f", {knew.paused} of them paused at a rung" if knew.paused else ""
     said = [f"{known}{paused} (search {knew.session}, ask {knew.ask})"]

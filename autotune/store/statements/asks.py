@@ -23,8 +23,9 @@ def add(
     _INSERT.run(direct, row)
 
 
-def list_asks(connection: sa.Connection, study_id: int) -> list[AskRecord]:
-    """In the order in which they were written."""
+def list_asks(connection: sa.Connection, study_id: int, number: int | None = None) -> list[AskRecord]:
+    """In the order in which they were written: all, or only those that had this ``number``."""
     columns = [asks.c[name] for name in AskRecord.__dataclass_fields__]
-    rows = connection.execute(sa.select(*columns).where(asks.c.study_id == study_id).order_by(asks.c.id))
+    wanted = [asks.c.study_id == study_id] + ([] if number is None else [asks.c.number == number])
+    rows = connection.execute(sa.select(*columns).where(*wanted).order_by(asks.c.id))
     return [AskRecord(**{**row._mapping, "trials": tuple(row.trials)}) for row in rows]
