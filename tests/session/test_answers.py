@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autotune.cli import best, prune
+from autotune.cli import best, prune, show
 from autotune.measure.outcome import READY_THREADS, Estimate
 from autotune.session.answers import load_best, load_front, load_result
 from autotune.status import Status
@@ -83,7 +83,7 @@ def test_where_nothing_succeeded_the_commonest_failure_is_said(store: Store) -> 
     assert found.to_document() == load_result(store, study).to_document()
 
 
-def test_best_and_prune_read_no_search_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_best_show_and_prune_read_no_search_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.open(tmp_path / "study.db") as store:
         study = study_with(store, 2)
 
@@ -94,6 +94,7 @@ def test_best_and_prune_read_no_search_in_full(tmp_path: Path, monkeypatch: pyte
     place = ("--store", tmp_path / "study.db")
     shown = call(best.command, study.label, "--front", *place)
     assert shown.exception is None and shown.stdout.count("# trial") == 3
+    assert "\ntrial 2 had 4 threads" in call(show.command, study.label, *place).stdout
     pruned = call(prune.command, "--study", study.label, *place)
     assert pruned.exception is None, pruned.exception
     assert "with 9 trials and 1 measurement again" in pruned.stdout

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import autotune
+from autotune.measure.outcome import READY_THREADS
 from autotune.report.evidence import load_evidence
 from autotune.report.pages.html import html_page
 from autotune.report.pages.markdown import markdown
@@ -54,6 +55,13 @@ def test_a_figure_and_its_table_say_the_same_of_a_knob_without_importance(tmp_pa
     [shown] = [p for p in parts if isinstance(p, Picture) and p.described.startswith("Importance of 2 knobs")]
     assert shown.table is not None and "-0%" not in shown.described
     assert shown.described.endswith(f"is first with {shown.table.rows[0][1]}")
+
+
+def test_a_remark_on_an_answer_that_was_not_measured_again_is_said(tmp_path: Path) -> None:
+    own = Written(tmp_path)
+    own.trial({"tile": 2, "layout": "row"}, 1.0, facts={READY_THREADS: 4, "cores": [0, 1]})
+    html, short = both(own.store)
+    assert "Trial 0 had 4 threads" in text_of(html) and "Trial 0 had 4 threads" in short
 
 
 def test_a_whole_study_is_said_in_full(tmp_path: Path) -> None:

@@ -54,8 +54,9 @@ def test_it_stands_beside_the_answer_wherever_that_is_told(tmp_path: Path) -> No
     assert said in second.remark
     place = ("--store", file)
     assert said in document(best, "--format", "json", *place)["remark"]
-    call(report, "-o", tmp_path / "report.html", *place)
-    assert said in (tmp_path / "report.html").read_text()
+    for form in ("html", "md"):
+        call(report, "-o", tmp_path / f"report.{form}", *place)
+        assert said in (tmp_path / f"report.{form}").read_text()
 
 
 def test_a_cross_measurement_and_a_finale_are_counted_apart(tmp_path: Path) -> None:
