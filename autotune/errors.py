@@ -29,6 +29,10 @@ class Location:
     line: int = 0
     column: int = 0
 
+    def at(self, offset: int) -> Location:
+        """Where the letter at ``offset`` of a text stands that begins here, and is on one line."""
+        return Location(self.file, self.line, self.column + offset if self.column else 0)
+
     def __str__(self) -> str:
         parts = [self.file, *(str(n) for n in (self.line, self.column) if n)]
         return ":".join(parts)

@@ -21,7 +21,7 @@ from autotune.errors import InputError
 from autotune.measure.outcome import TIMELINE, Estimate, Outcome, Reading
 from autotune.space.configuration import Configuration
 from autotune.status import Status
-from autotune.store.records import NewStudy, NewTrial
+from autotune.store.records import NewStudy, NewTrial, Place
 from autotune.store.store import Store
 from benchmarks.running import at_least_one, run_as_command
 
@@ -86,7 +86,7 @@ def write(store: Store, trials: int, seed: int = 0) -> str:
     told = 0
     while batch := list(itertools.islice(places, AT_ONCE)):
         new = [_new_trial(_configuration(place), told) for place in batch]
-        for trial in store.propose(study.id, session, segment.id, new, worker="generated"):
+        for trial in store.propose(Place(study.id, session, segment.id), new, worker="generated"):
             assert trial is not None
             clock.now += SECONDS
             store.finish(trial.id, _outcome(trial.configuration, rng, clock.now - SECONDS))
@@ -181,7 +181,7 @@ def _defend(store: Store, study: int, session: int, segment: int, rng: np.random
         purpose = "default" if label == "the default" else "final"
         reason = {"kind": "re-measurement", "label": label}
         new = NewTrial(configuration, purpose, "finale", reason, -1)  # type: ignore[arg-type]
-        [trial] = store.propose(study, session, segment, [new])
+        [trial] = store.propose(Place(study, session, segment), [new])
         assert trial is not None
         readings = tuple(_readings(_seconds(configuration), rng, 12))
         estimates[label] = _estimate([reading.value for reading in readings])

@@ -14,11 +14,12 @@ from typing import Any
 from autotune.session.execution.executor import Executor
 from autotune.session.finale.contender import DEFAULT, Contender
 from autotune.session.finale.interleaved import read_again
-from autotune.session.finale.kept_readings import KeptReadings, Place
+from autotune.session.finale.kept_readings import KeptReadings
 from autotune.session.finale.rounds import MAX_ROUNDS, Rounds
 from autotune.session.ledger import Ledger
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
+from autotune.store.records import Place
 
 SECOND = "autotune, other seed"
 """Guests of the finale with this label are the finalists of the second search."""

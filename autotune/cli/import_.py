@@ -10,7 +10,7 @@ import click
 from autotune.cli.options import as_argument, echo, json_option, print_json, same_store, store_option
 from autotune.cli.silence import said_if_long
 from autotune.cli.writing import refuse_existing, write_text
-from autotune.errors import InputError, Problem
+from autotune.errors import InputError, Problem, listed
 
 
 @click.command("import")
@@ -83,7 +83,9 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
 def _recording(recording: Path, output: Path | None, force: bool, as_json: bool) -> int:
     from autotune.interop.space_files.kernel_tuner import space_document
     from autotune.measure.recordings.read import read_recording
+    from autotune.measure.recordings.replay import TIME
     from autotune.report.numbers import say_count
+    from autotune.report.text import one_line
 
     file = output or Path(recording.name.removesuffix(".gz").removesuffix(".json") + ".yaml")
     with said_if_long("reading the recording: Ctrl-C ends it", quiet=as_json):
@@ -101,6 +103,7 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
                 "damage": recorded.damage,
                 "replaced": recorded.replaced,
                 "untimed": recorded.untimed,
+                "objectives": list(recorded.objectives),
             }
         )
     else:
@@ -115,5 +118,8 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
         if recorded.untimed:
             more = say_count(recorded.untimed, "more entry", "more entries")
             echo(f"{more} without a time or a word why there is none: left out, and tried by no search")
+        if recorded.objectives and TIME not in recorded.objectives:
+            tuned = listed([one_line(name) for name in recorded.objectives])
+            echo(f"it was tuned for {tuned}, and this space is for time: its 'metrics' say what for")
         echo(f"next:  autotune search {as_argument(file)}")
     return 0

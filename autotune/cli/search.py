@@ -107,10 +107,7 @@ def command(
         with interruptible(session):
             result = session.run()
     if as_json:
-        from autotune.report.unstated_rules import unstated_rules_of
-
-        rules = unstated_rules_of(result.study, result.trials)
-        print_json({**result.to_document(), "unstated_rules": [asdict(rule) for rule in rules]})
+        print_json({**result.to_document(), **_unstated(result)})
     else:
         from autotune.report.words.summary import summarize
 
@@ -122,7 +119,9 @@ def command(
 
 def _tell_many(result: ManyResult, stopped: bool, store: str | None, as_json: bool) -> int:
     if as_json:
-        print_json(result.to_document())
+        document = result.to_document()
+        pairs = zip(document["workloads"], result.results, strict=True)
+        print_json({**document, "workloads": [{**one, **_unstated(own)} for one, own in pairs]})
     else:
         from autotune.report.words.shapes import summarize_many
 
@@ -130,6 +129,13 @@ def _tell_many(result: ManyResult, stopped: bool, store: str | None, as_json: bo
     if stopped or result.reason == "interrupted":
         return INTERRUPTED
     return DONE if result.succeeded else NOTHING_SUCCEEDED
+
+
+def _unstated(result: Result) -> dict[str, object]:
+    """The part of a document on rules that the space seems to lack."""
+    from autotune.report.unstated_rules import unstated_rules_of
+
+    return {"unstated_rules": [asdict(rule) for rule in unstated_rules_of(result.study, result.trials)]}
 
 
 def exit_code(result: Result, stopped: bool) -> int:

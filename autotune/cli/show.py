@@ -35,6 +35,7 @@ def command(study: str | None, top: int | None, failures: bool, store: str | Non
 
     Without STUDY, --top and --failures show the latest study.
     """
+    from autotune.session.answers import load_best
     from autotune.store.store import Store
 
     with Store.open(store, readonly=True) as opened:
@@ -42,7 +43,8 @@ def command(study: str | None, top: int | None, failures: bool, store: str | Non
             document: dict[str, Any] = {"store": opened.url, "studies": [_line(s) for s in opened.studies()]}
             text = say_studies(document, same_store(store))
         else:
-            result = _answer(opened, opened.study(study))
+            record = opened.study(study)
+            result = load_best(opened, record, front=len(record.goals) > 1)
             document = describe(opened, result, top or TOP, failed=as_json or failures)
             text = say_study(document, same_store(store), failures=failures)
     if as_json:
@@ -50,24 +52,6 @@ def command(study: str | None, top: int | None, failures: bool, store: str | Non
     else:
         echo(text)
     return 0
-
-
-def _answer(store: Store, study: StudyRecord) -> Result:
-    """The study's answer without its trials, which take seconds to read if it is long.
-
-    With several goals it has the trials that succeeded, from which the front is computed.
-    """
-    from dataclasses import replace
-
-    from autotune.session.answers import load_answer
-    from autotune.status import Status
-
-    result = load_answer(store, study)
-    return (
-        replace(result, trials=store.trials(study.id, "search", Status.OK))
-        if len(result.goals) > 1
-        else result
-    )
 
 
 def _line(study: StudyRecord) -> dict[str, Any]:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from autotune.report.words.story import Neighbour, Story
     from autotune.store.records import TrialRecord
 
+MOST_DIFFERENCES = 4
+"""How many knobs are named in which two trials differ."""
+
 
 @click.command("why")
 @click.argument("trial", metavar="TRIAL")
@@ -61,7 +64,7 @@ def document(story: Story) -> dict[str, Any]:
         else {
             "session": knew.session,
             "ask": knew.ask,
-            "results": len(knew.results),
+            "results": knew.results,
             "proposed": knew.proposed,
             "in_flight": knew.in_flight,
             "paused": knew.paused,
@@ -107,7 +110,7 @@ def _known(story: Story) -> list[str]:
     knew = story.knew
     if knew is None:
         return []
-    results, flight = len(knew.results), knew.in_flight
+    results, flight = knew.results, knew.in_flight
     known = f"{say_count(results, 'result')}, and {say_count(flight, 'trial')} in flight"
     paused = f", {knew.paused} of them paused at a rung" if knew.paused else ""
     said = [f"{known}{paused} (search {knew.session}, ask {knew.ask})"]
@@ -125,7 +128,7 @@ def _neighbour(story: Story, near: Neighbour) -> str:
     return f"{_value(story, near.trial)}, {near.distance:.2g} away: {say_differences(near.differs)}"
 
 
-def say_differences(differs: Mapping[str, tuple[object, object]], most: int = 4) -> str:
+def say_differences(differs: Mapping[str, tuple[object, object]]) -> str:
     """``tile 4 -> 8, layout row -> column``."""
     from autotune.report.text import one_line, side_by_side
 
@@ -133,8 +136,8 @@ def say_differences(differs: Mapping[str, tuple[object, object]], most: int = 4)
     for name, pair in differs.items():
         there, here = side_by_side(*pair, 40)
         said.append(f"{one_line(name)} {there} -> {here}")
-    more = f" and {len(said) - most} more" if len(said) > most else ""
-    return (", ".join(said[:most]) or "the same") + more
+    more = f" and {len(said) - MOST_DIFFERENCES} more" if len(said) > MOST_DIFFERENCES else ""
+    return (", ".join(said[:MOST_DIFFERENCES]) or "the same") + more
 
 
 def _outcome(story: Story) -> list[str]:

@@ -8,6 +8,7 @@ KEPT = 8192
 """How many bytes of its output are kept with a trial."""
 
 _BLOCK = 1 << 16
+_MOST_AT_ONCE = 1 << 24
 _MARK = "[... earlier output left out ...]\n"
 
 
@@ -27,10 +28,10 @@ class Tail:
     def fileno(self) -> int:
         return self.descriptor
 
-    def drain(self, limit: int = 1 << 24) -> None:
-        """Read what is in the pipe: at most ``limit`` bytes, since somebody may write without end."""
+    def drain(self) -> None:
+        """Read what is in the pipe: up to 16 MiB, since somebody may write without end."""
         taken = 0
-        while self.open and taken < limit:
+        while self.open and taken < _MOST_AT_ONCE:
             try:
                 data = os.read(self.descriptor, _BLOCK)
             except BlockingIOError:

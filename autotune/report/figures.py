@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_DOTS = 1500
 """More trials than this are drawn as bands of quantiles."""
+MOST_POINTS = 300
+"""Curves are drawn through at most so many points."""
 BUCKETS = 60
 MOST_KNOBS = 14
 """How many knobs are drawn: the first ones of a frame."""
@@ -78,8 +80,8 @@ def _bands(axes: Any, x: Any, values: Any, logarithmic: bool) -> None:
         axes.fill_between(middle, ends[:, 0], ends[:, 1], color=TRIAL, alpha=alpha, lw=0, label=name)
 
 
-def _thin(count: int, most: int = 300) -> Any:
-    return np.unique(np.geomspace(1, max(count, 1), most).round().astype(int)) - 1
+def _thin(count: int) -> Any:
+    return np.unique(np.geomspace(1, max(count, 1), MOST_POINTS).round().astype(int)) - 1
 
 
 def _changes(best: Any) -> Any:

@@ -64,19 +64,19 @@ def regressions_figure(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def matrix_figure(frame: pd.DataFrame, row: str, column: str, value: str, *, best_is: float = 1.0) -> Figure:
-    """A square for each ``row`` and ``column`` of a long frame; darker if ``value`` is nearer ``best_is``."""
+def matrix_figure(frame: pd.DataFrame, row: str, column: str, value: str) -> Figure:
+    """A square for each ``row`` and ``column`` of a long frame; darker if ``value`` is nearer 1."""
     if frame.empty:
         return drawing.nothing("nothing to compare")
     rows, columns = list(dict.fromkeys(frame[row])), list(dict.fromkeys(frame[column]))
     figure = drawing.blank(0.9 + 0.32 * len(rows))
     [axes] = figure.axes
-    away = np.abs(frame[value].to_numpy(dtype=np.float64) - best_is)
+    away = np.abs(frame[value].to_numpy(dtype=np.float64) - 1.0)
     most = float(np.nanquantile(away, 0.8)) if np.isfinite(away).any() else 1.0
     for place in range(len(frame)):
         number = float(frame[value].iloc[place])
         x, y = columns.index(frame[column].iloc[place]), rows.index(frame[row].iloc[place])
-        share = 1.0 - min(abs(number - best_is) / most, 1.0) if most > 0 else 1.0
+        share = 1.0 - min(abs(number - 1.0) / most, 1.0) if most > 0 else 1.0
         _square(axes, x, y, share, f"{number:.2f}" if math.isfinite(number) else "-")
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)

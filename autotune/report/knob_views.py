@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 
 MOST_BINS = 12
 """The most groups of values of a knob; with more values, each group has several."""
+LONGEST_LABEL = 60
+"""How many characters of a value are shown."""
 MOST_DIGITS = 17
 """So many digits distinguish any two floats."""
 
@@ -69,8 +71,8 @@ def _positive(values: Sequence[Any]) -> bool:
     return all(isinstance(v, (int, float)) and not isinstance(v, bool) and v > 0 for v in values)
 
 
-def say_value_of(value: object, most: int = 60) -> str:
-    """A knob's value as a label of at most ``most`` characters: ``true``, ``i, j, k``, ``0.001``."""
+def say_value_of(value: object) -> str:
+    """A knob's value as a label: ``true``, ``i, j, k``, ``0.001``."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -78,10 +80,11 @@ def say_value_of(value: object, most: int = 60) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, (tuple, list)):
-        return one_line(", ".join(map(shown, value)), most)
+        return one_line(", ".join(map(shown, value)), LONGEST_LABEL)
     if isinstance(value, (Mapping, FrozenMap)):
-        return one_line(", ".join(f"{shown(item)}: {shown(place)}" for item, place in value.items()), most)
-    return one_line(shown(value), most)
+        pairs = (f"{shown(item)}: {shown(place)}" for item, place in value.items())
+        return one_line(", ".join(pairs), LONGEST_LABEL)
+    return one_line(shown(value), LONGEST_LABEL)
 
 
 def same_value(one: object, other: object) -> bool:

@@ -61,12 +61,14 @@ def _within(value: object) -> str:
 def side_by_side(one: object, other: object, most: int = MOST_OF_A_NAME) -> tuple[str, str]:
     """Two values that differ, each on a line. Long ones are shown from shortly before their first difference.
 
-    Of two mappings, only the entries that differ are shown.
+    Of two mappings, only the entries that differ are shown. The number 1 and the text ``"1"`` are told apart.
     """
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        apart = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+        apart = [name for name in {**one, **other} if _exact(one.get(name)) != _exact(other.get(name))]
         one, other = ({name: side.get(name) for name in apart} for side in (one, other))
     words, others = shown(one), shown(other)
+    if words == others and _exact(one) != _exact(other):
+        words, others = _exact(one), _exact(other)
     cut, cut_other = one_line(words, most), one_line(others, most)
     if cut != cut_other or words == others:
         return cut, cut_other
@@ -74,6 +76,10 @@ def side_by_side(one: object, other: object, most: int = MOST_OF_A_NAME) -> tupl
     parted = next((at for at, (here, there) in pairs if here != there), min(len(words), len(others)))
     begin = max(parted - most // 4, 0)
     return f"... {one_line(words[begin:], most - 4)}", f"... {one_line(others[begin:], most - 4)}"
+
+
+def _exact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
 def last_lines(text: str, most: int = MOST_OF_A_TEXT) -> str:

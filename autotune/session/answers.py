@@ -12,6 +12,7 @@ from autotune.session.caveats import commonest_failure, doubtful, fallen, fell, 
 from autotune.session.finale.disturbed import say_busy
 from autotune.session.finale.drift import say_drift
 from autotune.session.front import front_numbers, front_of
+from autotune.session.remarks.further_finales import say_further_finales
 from autotune.session.remarks.oversubscribed import say_oversubscribed
 from autotune.session.remarks.substituted import say_substituted
 from autotune.session.result import Comparison, Result, better
@@ -70,9 +71,10 @@ def load_answer(store: Store, study: StudyRecord, reason: str = "", session: int
     metric = study.goals[0]
     statuses = dict(sorted(store.study(study.id).counts.items()))
     verdicts = store.verdicts(study.id)
-    verdicts = [verdict for verdict in verdicts if verdict.session_id == session] or verdicts
+    own = [place for place, verdict in enumerate(verdicts) if verdict.session_id == session]
+    verdicts = verdicts[: own[-1] + 1] if own else verdicts
     if verdicts and stands(store, study, verdicts[-1]):
-        return _defended(store, study, metric, statuses, verdicts[-1], reason)
+        return _defended(store, study, metric, statuses, verdicts, reason)
     found = next(iter(best_trials(store, study, metric, 1)), None)
     why_fallen = fallen(verdicts)
     read_once = bool(verdicts and verdicts[-1].document.get("read_once"))
@@ -181,17 +183,18 @@ def _defended(
     study: StudyRecord,
     metric: MetricSpec,
     statuses: Mapping[str, int],
-    record: VerdictRecord,
+    verdicts: Sequence[VerdictRecord],
     reason: str,
 ) -> Result:
+    record = verdicts[-1]
     verdict = record.document
     configuration = Configuration(verdict["configuration"])
     number = store.numbers_of(study.id, [configuration.hash]).get(configuration.hash)
     found = None if number is None else store.numbered(study.id, [number])[0]
     own = {name: Estimate(**e) for name, e in (verdict.get("metrics") or {}).items()}
     metrics = {**(found.metrics if found else {}), **own}
-    # Older finales did not keep the metrics of their checks, so these are unknown if the trial was lost.
-    checked = found is None or found.status is Status.OK
+    confidence = float(verdict.get("confidence", study.confidence))
+    same_kind = [one.document for one in verdicts if one.across == record.across]
     return Result(
         study=study,
         store=store.url,
@@ -207,15 +210,16 @@ def _defended(
         baselines=tuple(Comparison(**c) for c in verdict.get("baselines", [])),
         strongest=str(verdict.get("strongest", "")),
         statuses=statuses,
-        confidence=float(verdict.get("confidence", study.confidence)),
+        confidence=confidence,
         processes=int(verdict.get("processes", 1)),
         reason=reason or verdict.get("reason", ""),
         remark=_joined(
             verdict.get("remark", ""),
             fell(verdict),
+            say_further_finales(same_kind, confidence),
             say_busy(verdict.get("waited", 0.0), verdict.get("stalled", 0.0)),
             say_drift(verdict.get("drift", 1.0)),
-            unchecked(study, metrics) if checked else "",
+            unchecked(study, metrics),
             doubtful(study, metrics),
             _since(store, study, metric, record),
         ),

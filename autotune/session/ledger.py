@@ -35,7 +35,7 @@ from autotune.session.searches import close_dead, expire, seconds_searched
 from autotune.space.first_tries import first_tries, passed_over
 from autotune.space.spec import StudySpec
 from autotune.status import Status
-from autotune.store.records import NewAsk, NewTrial, ResultRecord, TrialRecord
+from autotune.store.records import NewAsk, NewTrial, Place, ResultRecord, TrialRecord
 from autotune.store.statements.room import Counted, Room
 from autotune.store.store import LEASE_SECONDS, Store
 
@@ -181,15 +181,8 @@ class Ledger:
             )
             for p in proposals
         ]
-        written = self.store.propose(
-            self.study.record.id,
-            self.session_id,
-            self.study.segment.id,
-            new,
-            ask=ask,
-            rooms=rooms,
-            worker=worker,
-        )
+        place = Place(self.study.record.id, self.session_id, self.study.segment.id)
+        written = self.store.propose(place, new, ask=ask, rooms=rooms, worker=worker)
         if len(written) < len(new):
             self.full = True
             self.catch_up()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -181,6 +181,21 @@ class Space(Configurations):
     def distance(self, one: Mapping[str, Value], other: Mapping[str, Value]) -> float:
         """The mean distance over all knobs, from 0 to 1; a knob that only one of them has counts 1."""
         return sum(_distance(knob, one, other) for knob in self.knobs) / len(self.knobs)
+
+    def distances_to(self, one: Mapping[str, Value]) -> Callable[[Mapping[str, Value]], float]:
+        """:meth:`distance` to ``one``, for many others: what is known of a value is not worked out again."""
+        known: dict[tuple[int, type, object], float] = {}
+
+        def of(place: int, knob: Knob, other: Mapping[str, Value]) -> float:
+            value = other.get(knob.name)
+            if not isinstance(value, bool | int | str):  # floats seldom come again, and others have no hash
+                return _distance(knob, one, other)
+            key = place, type(value), value
+            if (found := known.get(key)) is None:
+                found = known[key] = _distance(knob, one, other)
+            return found
+
+        return lambda other: sum(of(n, k, other) for n, k in enumerate(self.knobs)) / len(self.knobs)
 
     # -- identity
 

@@ -102,5 +102,5 @@ def _node(value: object) -> YamlNode:
         return YamlList(tuple(map(_node, value)), NOWHERE)
     plain = value.item() if isinstance(value, np.generic) else value
     if plain is None or isinstance(plain, bool | int | float | str):
-        return YamlScalar(plain, NOWHERE, repr(plain))
-    return YamlScalar(repr(plain), NOWHERE, repr(plain))
+        return YamlScalar(plain, NOWHERE, repr(plain), NOWHERE)
+    return YamlScalar(repr(plain), NOWHERE, repr(plain), NOWHERE)

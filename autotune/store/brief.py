@@ -18,7 +18,7 @@ from autotune.store.documents import decode_metrics, encode
 from autotune.store.records import Document
 from autotune.store.schema import SEARCHED, trials
 
-__all__ = ["BriefTrial", "brief_between", "facts_with", "tally", "values_of"]
+__all__ = ["BriefTrial", "brief_between", "facts_with", "made_from", "tally", "values_of"]
 
 MOST_OF_A_MESSAGE = 500
 """Characters of a message that are read."""
@@ -107,6 +107,16 @@ def facts_with(connection: sa.Connection, study_id: int, name: str) -> list[tupl
     )
     found = connection.execute(query.order_by(trials.c.number)).all()
     return [(number, facts) for number, facts in found if name in facts]
+
+
+def made_from(connection: sa.Connection, study_id: int, digest: str) -> list[int]:
+    """The numbers of the search trials whose reason has this hash for a parent."""
+    mentioned = sa.type_coerce(trials.c.reason, sa.Text).contains(encode(digest), autoescape=True)
+    query = sa.select(trials.c.number, trials.c.reason).where(
+        trials.c.study_id == study_id, sa.text(SEARCHED), mentioned
+    )
+    found = connection.execute(query.order_by(trials.c.number)).all()
+    return [number for number, reason in found if digest in (reason.get("parent"), reason.get("other"))]
 
 
 def tally(connection: sa.Connection, study_id: int) -> dict[tuple[int, str, str], int]:

@@ -49,9 +49,6 @@ PARTS = (
     "verdicts",
 )
 
-MAY_LACK = ("pauses",)
-"""Parts that archives of earlier versions do not have."""
-
 _OWN = {"id", "study_id", "session_id", "segment_id", "parent_id", "trial_id"}
 _AT_ONCE = 1000
 """Rows that are in memory at a time."""

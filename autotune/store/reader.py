@@ -158,10 +158,26 @@ class StoreReader:
         with self._database.read_directly() as direct:
             return lookup.proposed_from(direct, study_id, first)
 
-    def asks(self, study_id: int) -> list[AskRecord]:
-        """Every ask that came to a trial, in the order in which they were written."""
+    def heard_before(self, study_id: int, past: int | None) -> tuple[list[int], set[int]]:
+        """The numbers of the search trials that have a place before ``past`` in the order of results.
+
+        First those that had finished, in that order, then those that were only paused. ``None`` is the end.
+        """
         with self._database.read() as connection:
-            return asks.list_asks(connection, study_id)
+            return lookup.heard_before(connection, study_id, past)
+
+    def made_from(self, study_id: int, digest: str) -> list[int]:
+        """The numbers of the search trials that were made from the configuration with this hash."""
+        with self._database.read() as connection:
+            return brief.made_from(connection, study_id, digest)
+
+    def asks(self, study_id: int, number: int | None = None) -> list[AskRecord]:
+        """Every ask that came to a trial, in the order in which they were written.
+
+        With a ``number``, only those that had it: one of each search.
+        """
+        with self._database.read() as connection:
+            return asks.list_asks(connection, study_id, number)
 
     # -- readings and reports --------------------------------------------------------------------
 

@@ -142,6 +142,15 @@ class SessionRecord:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where trials are written: ids of the study, the session and the segment."""
+
+    study: int
+    session: int
+    segment: int
+
+
+@dataclass(frozen=True)
 class NewTrial:
     """A configuration to try, and why."""
 
@@ -253,6 +262,10 @@ class ResultRecord:
     """Whether it was paused, and this is what was known then: its final result has another place."""
 
 
+ACROSS = "across"
+"""The key of a verdict that marks it as one of a cross measurement, and lists the configurations in it."""
+
+
 @dataclass(frozen=True)
 class VerdictRecord:
     """What a re-measurement of the finalists came to."""
@@ -262,6 +275,11 @@ class VerdictRecord:
     session_id: int
     document: Document
     created_at: float
+
+    @property
+    def across(self) -> bool:
+        """Whether it is of a cross measurement, in which the winners of several workloads were measured."""
+        return ACROSS in self.document
 
 
 @dataclass(frozen=True)

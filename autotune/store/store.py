@@ -36,6 +36,7 @@ from autotune.store.records import (
     NewRecipe,
     NewStudy,
     NewTrial,
+    Place,
     SegmentRecord,
     StudyRecord,
     TrialRecord,
@@ -192,9 +193,7 @@ class Store(StoreReader):
 
     def propose(
         self,
-        study_id: int,
-        session_id: int,
-        segment_id: int,
+        place: Place,
         proposals: Sequence[NewTrial],
         *,
         ask: NewAsk | None = None,
@@ -213,11 +212,9 @@ class Store(StoreReader):
         """
         with self._database.write_directly() as direct:
             now = self._clock()
-            written = trials.propose(
-                direct, study_id, session_id, segment_id, proposals, rooms, worker, now + lease_seconds, now
-            )
+            written = trials.propose(direct, place, proposals, rooms, worker, now + lease_seconds, now)
             if ask is not None:
-                asks.add(direct, study_id, session_id, ask, written, len(proposals))
+                asks.add(direct, place, ask, written, len(proposals))
             return written
 
     @harmless_twice()
@@ -291,7 +288,6 @@ class Store(StoreReader):
         *,
         session_id: int | None = None,
         segment_id: int | None = None,
-        lease_seconds: float = LEASE_SECONDS,
         counts: bool = True,
     ) -> TrialRecord | None:
         """Put a lost trial back to waiting, for its next attempt, in the hands of ``session_id``.
@@ -302,7 +298,7 @@ class Store(StoreReader):
         Without a session or segment it stays with those that it had.
         """
         with self._database.write() as connection:
-            until = self._clock() + lease_seconds
+            until = self._clock() + LEASE_SECONDS
             return trials.retry(connection, trial_id, session_id, segment_id, until, counts)
 
     # -- artefacts, recipes ----------------------------------------------------------------------

@@ -159,6 +159,20 @@ def test_an_import_says_which_of_its_recording_it_left_out(tmp_path: Path) -> No
     assert document["configurations"] == document["untimed"] == 1
 
 
+def test_an_import_says_for_what_its_recording_was_tuned(tmp_path: Path) -> None:
+    """The space that was written for a tuning of energy was for time, without a word."""
+    result = {
+        "configuration": {"x": 1},
+        "measurements": [{"name": "time", "value": 1.0}, {"name": "energy", "value": 5.0, "unit": "J"}],
+    }
+    for tuned, is_said in ((["energy"], True), (["energy", "time"], False), (None, False)):
+        (tmp_path / "some.json").write_text(json.dumps({"results": [result | {"objectives": tuned}]}))
+        said = autotune(tmp_path, "import", "some.json", "--force").stdout
+        assert ("it was tuned for energy, and this space is for time" in said) is is_said
+        document = json.loads(autotune(tmp_path, "import", "some.json", "--force", "--json").stdout)
+        assert document["objectives"] == (tuned or [])
+
+
 def test_an_option_of_the_strategy_that_is_misspelt_is_found(tmp_path: Path) -> None:
     text = "autotune: 1\nname: o\ncommand: ['true']\nknobs:\n  a: {range: [1, 9]}\n"
     (tmp_path / "space.yaml").write_text(

@@ -20,7 +20,7 @@ from autotune.cli.why import command as why
 from autotune.measure.outcome import Outcome
 from autotune.space.configuration import Configuration
 from autotune.status import Status
-from autotune.store.records import NewTrial
+from autotune.store.records import NewTrial, Place
 from autotune.store.store import Store
 from tests.cli.calling import call
 from tests.store.build import new_study, outcome
@@ -45,7 +45,7 @@ def store(tmp_path: Path) -> Path:
             new = NewTrial(
                 Configuration({EVIL: f"{EVIL}{place}"}), "search", EVIL, {"kind": EVIL, "strategy": EVIL}
             )
-            [made] = opened.propose(study.id, session, segment.id, [new])
+            [made] = opened.propose(Place(study.id, session, segment.id), [new])
             assert made is not None
             came: Outcome = (
                 outcome() if place else outcome(Status.CRASHED, message=EVIL, stderr=EVIL * 400_000)

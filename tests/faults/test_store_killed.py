@@ -27,7 +27,7 @@ WRITER = """
     tile = int(sys.argv[2])
     while True:
         tile += 1
-        [trial] = store.propose(study, session, segment, [new_trial(tile)])
+        [trial] = store.propose(Place(study, session, segment), [new_trial(tile)])
         print("proposed", trial.id, flush=True)
         store.start(trial.id, "w")
         print("finished", trial.id, store.finish(trial.id, outcome(n=30)), flush=True)

@@ -149,7 +149,7 @@ def test_two_searches_never_get_the_same_configuration(tmp_path: Path) -> None:
             mine = []
             while tiles:
                 asked, tiles = tiles[:3], tiles[3:]
-                answers = store.propose(study, session, segment, [new_trial(tile) for tile in asked])
+                answers = store.propose(Place(study, session, segment), [new_trial(tile) for tile in asked])
                 mine += [(t.number, t.configuration["tile"]) for t in answers if t]
                 for trial in filter(None, answers):
                     store.finish(trial.id, outcome())

@@ -12,7 +12,7 @@ from autotune.space.configuration import Configuration
 from autotune.space.knobs import Choice, OrderedValues
 from autotune.space.space import Space
 from autotune.status import Status
-from autotune.store.records import NewStudy, NewTrial
+from autotune.store.records import NewStudy, NewTrial, Place
 from autotune.store.store import Store
 
 SPEEDUP = {"against": "the default", "estimate": 2.0, "low": 1.9, "high": 2.1}
@@ -69,7 +69,7 @@ def add_study(
     frozen = snapshot([source] if source else [])
     segment = store.open_segment(study.id, frozen.to_document(), frozen.artifacts, "the study begins")
     configuration = Configuration({"tile": tile, "layout": "row"})
-    [trial] = store.propose(study.id, session, segment.id, [NewTrial(configuration)])
+    [trial] = store.propose(Place(study.id, session, segment.id), [NewTrial(configuration)])
     assert trial is not None
     metrics = {"time": Estimate(0.5, 0.4, 0.6, 3, 0.01)} if succeeded else {}
     status = Status.OK if succeeded else Status.CRASHED

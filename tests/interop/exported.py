@@ -10,7 +10,7 @@ from autotune.space.configuration import Configuration
 from autotune.space.knobs import Choice, FloatRange, IntegerRange, OrderedValues, Permutation
 from autotune.space.space import Space
 from autotune.status import Status
-from autotune.store.records import NewTrial
+from autotune.store.records import NewTrial, Place
 from autotune.store.store import Store
 from tests.store.build import new_study, outcome
 
@@ -52,7 +52,9 @@ def make(file: Path) -> Store:
     ]
     configurations += [configuration(8), configuration(8, layout="column"), configuration(1, lr=0.5)]
     new = [NewTrial(each, "search", "random", {"kind": "uniform"}) for each in configurations]
-    trials = [t for t in store.propose(study.id, session, segment.id, new, worker="w") if t is not None]
+    trials = [
+        t for t in store.propose(Place(study.id, session, segment.id), new, worker="w") if t is not None
+    ]
     for place, trial in enumerate(trials[:6]):
         store.finish(trial.id, outcome(value=1.0 / (1 + place)), "environment1")
     store.finish(trials[6].id, outcome(Status.CRASHED, message="\x1b[31mno\x00"))
@@ -86,7 +88,7 @@ def make_of(space: Space, file: Path, value: float = 0.5) -> Store:
     new = [
         NewTrial(space.configuration(values), "search", "grid", {"kind": "grid"}) for values in space.feasible
     ]
-    for trial in store.propose(study.id, session, segment.id, new, worker="w"):
+    for trial in store.propose(Place(study.id, session, segment.id), new, worker="w"):
         assert trial is not None
         store.finish(trial.id, outcome(value=value))
     return store

@@ -14,7 +14,7 @@ from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.session.liveness import identity
 from autotune.space.configuration import Configuration
 from autotune.status import Status
-from autotune.store.records import NewTrial
+from autotune.store.records import NewTrial, Place
 from autotune.store.store import Store
 from benchmarks import big_study
 from tests.store.build import Clock, new_study
@@ -90,7 +90,8 @@ class Written:
         """Propose one and start it; its id and number."""
         why = {"strategy": "random", "kind": "uniform"} if reason is None else reason
         new = NewTrial(Configuration(configuration), purpose, "random", why)  # type: ignore[arg-type]
-        [trial] = self.store.propose(self.study.id, self.session, self.segment, [new], worker="w")
+        place = Place(self.study.id, self.session, self.segment)
+        [trial] = self.store.propose(place, [new], worker="w")
         assert trial is not None
         return trial.id, trial.number
 

@@ -30,7 +30,7 @@ def two(folder: Path, factors: tuple[float, float] = (1.0, 2.0)) -> Store:
     for factor in factors:
         one = bench(store)
         for tile in range(10):
-            [trial] = store.propose(one.study.id, one.session, one.segment, [new_trial(tile)])
+            [trial] = store.propose(one.place, [new_trial(tile)])
             assert trial is not None
             store.finish(trial.id, outcome(value=factor * (1.0 + abs(tile - 3))))
     return store

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.report.differences.studies import diff_studies
 from autotune.report.differences.trials import diff_trials
 from autotune.status import Status
 from autotune.store.records import TrialRecord
+from autotune.store.store import Store
 from tests.report.studies import Written
+from tests.store.build import new_study
 
 
 def finalist(own: Written, tile: int, values: Sequence[tuple[int, int, float]]) -> TrialRecord:
@@ -47,3 +50,20 @@ def test_one_and_true_are_two_values_of_a_knob(tmp_path: Path) -> None:
     numbers = [own.trial({"level": level}, 1.0) for level in (1, True)]
     one, other = own.store.numbered(own.study.id, numbers)
     assert diff_trials(own.store, one, other).parts["configuration"] == {"level": (1, True)}
+
+
+def test_one_and_true_are_two_values_of_a_workload_and_a_default(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "two.db") as store:
+        one, other = (
+            store.create_study(
+                new_study(
+                    workload={"flag": value},
+                    document={"space": {"knobs": {"a": {"choices": [1, True], "default": value}}}},
+                )
+            )
+            for value in (1, True)
+        )
+        found = diff_studies(store, one, other)
+    assert found.parts["workload"] == {"flag": (1, True)}
+    assert list(found.parts["space"]) == ["a"]
+    assert "they had different workloads" in {contrast.how for contrast in found.contrasts}

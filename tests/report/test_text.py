@@ -90,3 +90,11 @@ def test_flags_lists_and_assignments_are_no_python() -> None:
     assert side_by_side(places, places | {"layer17": "gpu"}) == ("layer17: cpu", "layer17: gpu")
     assert side_by_side({"a": 1}, {"b": 1}) == ("a: 1, b: (none)", "a: (none), b: 1")
     assert side_by_side({"a": 1}, None) == ("a: 1", "(none)")
+
+
+def test_values_that_are_written_alike_are_told_apart() -> None:
+    """A choice of 1 and "1" had stood as ``a: 1 -> 1`` in a diff."""
+    assert side_by_side(1, "1") == ("1", '"1"')
+    assert side_by_side(["true", 2], [True, 2]) == ('["true", 2]', "[true, 2]")
+    assert side_by_side({"same": 4, "flag": 1}, {"same": 4, "flag": True}) == ("flag: 1", "flag: true")
+    assert side_by_side("1", "1") == ("1", "1")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autotune.cli import best, prune
+from autotune.cli import best, prune, show
 from autotune.measure.outcome import READY_THREADS, Estimate
 from autotune.session.answers import load_best, load_front, load_result
 from autotune.status import Status
@@ -83,7 +83,7 @@ def test_where_nothing_succeeded_the_commonest_failure_is_said(store: Store) -> 
     assert found.to_document() == load_result(store, study).to_document()
 
 
-def test_best_and_prune_read_no_search_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_best_show_and_prune_read_no_search_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.open(tmp_path / "study.db") as store:
         study = study_with(store, 2)
 
@@ -94,22 +94,26 @@ def test_best_and_prune_read_no_search_in_full(tmp_path: Path, monkeypatch: pyte
     place = ("--store", tmp_path / "study.db")
     shown = call(best.command, study.label, "--front", *place)
     assert shown.exception is None and shown.stdout.count("# trial") == 3
+    assert "\ntrial 2 had 4 threads" in call(show.command, study.label, *place).stdout
     pruned = call(prune.command, "--study", study.label, *place)
     assert pruned.exception is None, pruned.exception
     assert "with 9 trials and 1 measurement again" in pruned.stdout
     assert "depends on it: its best trial, which is a recipe" in pruned.stdout
 
 
-@pytest.mark.parametrize(("status", "said"), [(Status.OK, True), (Status.LOST, False)])
-def test_no_check_is_missed_of_a_winner_that_was_lost(store: Store, status: Status, said: bool) -> None:
-    """Its metrics are those of the finale, which has checked it: a bound had been called unchecked."""
+@pytest.mark.parametrize(("checked", "said"), [({}, True), ({"error": 0.5}, False)])
+def test_no_check_is_missed_of_a_winner_that_was_lost(
+    store: Store, checked: dict[str, float], said: bool
+) -> None:
+    """Its metrics are those of the finale, which has checked it."""
     metrics = [GOALS[0], {"name": "error", "goal": None, "unit": "", "at_most": 1.0}]
     study = store.create_study(new_study(metrics=metrics))
     session = store.open_session(study.id, {}, "environment0", 1, "host")
     own = Bench(store, study, session, store.open_segment(study.id, {}, {}, "the study begins").id)
     trial = own.trial(1)
-    store.finish(trial.id, outcome(status))
-    read = {"time": {"value": 1.0, "low": 1.0, "high": 1.0, "n": 3}}
+    store.finish(trial.id, outcome(Status.LOST))
+    values = {"time": 1.0, **checked}
+    read = {name: {"value": value, "low": value, "high": value, "n": 3} for name, value in values.items()}
     won = {"configuration": dict(trial.configuration), "metrics": read, "is_default": True}
     store.save_verdict(study.id, session, won)
     assert ("nothing reported error" in load_result(store, study).remark) is said

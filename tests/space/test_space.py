@@ -135,6 +135,10 @@ def test_distances(seed):
     assert MIXED.distance(one, one) == 0
     assert 0 <= MIXED.distance(one, other) <= 1
     assert MIXED.distance(one, other) == MIXED.distance(other, one)
+    to_one = MIXED.distances_to(one)
+    assert [to_one(each) for each in (other, one, other)] == [
+        MIXED.distance(one, x) for x in (other, one, other)
+    ]
 
 
 def test_a_knob_that_only_one_of_them_has_is_a_distance():

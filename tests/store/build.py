@@ -8,7 +8,7 @@ from typing import Any
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.space.configuration import Configuration
 from autotune.status import Status
-from autotune.store.records import NewStudy, NewTrial, Purpose, StudyRecord, TrialRecord
+from autotune.store.records import NewStudy, NewTrial, Place, Purpose, StudyRecord, TrialRecord
 from autotune.store.store import Store
 
 
@@ -50,9 +50,13 @@ class Bench:
     session: int
     segment: int
 
+    @property
+    def place(self) -> Place:
+        return Place(self.study.id, self.session, self.segment)
+
     def propose(self, *tiles: int, purpose: Purpose = "search") -> list[TrialRecord | None]:
         new = [new_trial(tile, purpose) for tile in tiles]
-        return self.store.propose(self.study.id, self.session, self.segment, new)
+        return self.store.propose(self.place, new)
 
     def trial(self, tile: int, purpose: Purpose = "search") -> TrialRecord:
         [trial] = self.propose(tile, purpose=purpose)

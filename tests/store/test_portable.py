@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def test_it_is_told_as_of_one_moment(shared_url: str, open_store: Callable[[str]
     rows = store.tell(own.study.id, {own.study.id: 0})
     heard = [next(rows)]
     session = other.open_session(own.study.id, {}, "", 1, "host")
-    [late] = other.propose(own.study.id, session, own.segment, [new_trial(2)])
+    [late] = other.propose(replace(own.place, session=session), [new_trial(2)])
     assert late is not None and other.finish(late.id, outcome()) == 1
     assert heard + list(rows) == before
 

@@ -118,7 +118,7 @@ class TestServer:
             b = bench(store)
         with Store.open(url, readonly=True) as store, pytest.raises(StoreError, match="may not be written"):
             store._database._readonly = False  # as though nothing but the server stood in the way
-            store.propose(b.study.id, b.session, b.segment, [new_trial(1)])
+            store.propose(b.place, [new_trial(1)])
 
     def test_who_may_read_its_tables_can_read_it(self, postgres_socket: Path) -> None:
         url = postgres.make_database(postgres_socket, "readable")

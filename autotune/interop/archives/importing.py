@@ -23,7 +23,7 @@ from autotune.interop.archives.kinds import WrongRowError, text
 from autotune.interop.archives.rows import check_row
 from autotune.interop.archives.verifying import Manifest, altered_members, read_manifest
 from autotune.interop.archives.zipped import Archive
-from autotune.store.portable import MAY_LACK, PARTS, Document, Told
+from autotune.store.portable import PARTS, Document, Told
 from autotune.store.statements.pruning import TAKEN_IN, WRITTEN
 from autotune.store.store import Store
 
@@ -154,8 +154,6 @@ class _Reading:
 
     def part(self, place: int, part: str) -> Iterator[Told]:
         name = part_name(place, part)
-        if part in MAY_LACK and name not in self.archive.names:
-            return
         for number, row in enumerate(self._rows(name), 1):
             try:
                 yield part, check_row(part, row)

@@ -32,7 +32,7 @@ from autotune.interop.archives.format import (
 )
 from autotune.interop.archives.hashed import HashedZip
 from autotune.paths import written_whole
-from autotune.store.portable import MAY_LACK, PARTS
+from autotune.store.portable import PARTS
 from autotune.store.records import StudyRecord
 from autotune.store.statements.pruning import WRITTEN
 from autotune.store.store import Store
@@ -204,7 +204,7 @@ def _write_study(
     writer.end()
     there = {name for name in writer.members if name.startswith(f"{STUDIES}{teller.place}/")}
     for part in PARTS:
-        if part_name(teller.place, part) not in there and part not in MAY_LACK:
+        if part_name(teller.place, part) not in there:
             writer.begin(part_name(teller.place, part))
     writer.end()
     writer.text(f"{STUDIES}{teller.place}/space.yaml", teller.space)

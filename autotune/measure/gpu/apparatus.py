@@ -18,6 +18,9 @@ FLUSHES = 2
 _UNKNOWN_L2 = 64 << 20
 """The assumed bytes of the cache where PyTorch does not report them."""
 
+_HOST_CACHE = 32 << 20
+"""The assumed bytes of the CPU's last-level cache."""
+
 
 class CudaApparatus:
     """A GPU through ``torch.cuda``."""
@@ -98,9 +101,9 @@ class CudaApparatus:
 class HostApparatus:
     """The CPU: a call has done its work when it returns, so nothing has to be held or replayed."""
 
-    def __init__(self, last_level_bytes: int = 32 << 20) -> None:
+    def __init__(self) -> None:
         self.events: EventSource = HostEvents()
-        self.flush_bytes = FLUSHES * last_level_bytes
+        self.flush_bytes = FLUSHES * _HOST_CACHE
         self._buffer: Any = None
 
     def flush(self) -> None:

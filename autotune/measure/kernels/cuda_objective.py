@@ -139,12 +139,7 @@ class CudaObjective(DeviceObjective):
     def _cubin(self, source: str, configuration: Configuration) -> Program:
         capability = float(self.context.device["compute_capability"])
         wanted, compiler = options(architecture(capability), self.macros(configuration)), self._compiler
-        key = cache_key(
-            source=source,
-            compiler=compiler.identity,
-            options="\0".join(wanted),
-            log="of every kernel",  # earlier versions may have kept a log that lacks some
-        )
+        key = cache_key(source=source, compiler=compiler.identity, options="\0".join(wanted))
 
         def make() -> Compiled:
             start = perf_counter()

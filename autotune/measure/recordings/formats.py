@@ -54,11 +54,15 @@ class Reader(ABC):
     """The base of the readers of both formats: knobs, numbers, and problems by entry."""
 
     form: Literal["kernel-tuner", "t4"]
+    without_time: tuple[str, str]
+    """What is said of an entry without a time or a word why there is none, and what was expected."""
 
     def __init__(self, path: Path, document: Mapping[str, Any]) -> None:
         self.path = path
         self.document = document
         self.problems: list[Problem] = []
+        self.untimed: list[str] = []
+        """The labels of entries that are left out for want of a time."""
         self.units: dict[str, str] = {}
 
     @abstractmethod
@@ -81,7 +85,10 @@ class Reader(ABC):
         """The recording; raises :class:`InputError` with the problems that were noted."""
         found: dict[tuple[object, ...], Entry] = {}
         replaced = 0
-        for entry in filter(None, entries):
+        complete = list(filter(None, entries))
+        for label in self.untimed if not complete else ():
+            self.bad(label, *self.without_time)
+        for entry in complete:
             key = key_of(map(entry.configuration.get, knobs.names))
             replaced += key in found and found[key].time != entry.time
             found[key] = entry
@@ -99,6 +106,7 @@ class Reader(ABC):
             entries=tuple(found.values()),
             damage=damage,
             replaced=replaced,
+            untimed=len(self.untimed),
         )
 
 

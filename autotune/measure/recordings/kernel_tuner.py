@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from autotune.errors import InputError, Problem
 from autotune.measure.recordings.formats import Knobs, Reader, duration, judge, number_of, usable_readings
 from autotune.measure.recordings.recording import Entry, Recording
@@ -19,17 +17,14 @@ class KernelTunerReader(Reader):
     """A cache file of Kernel Tuner, of any version so far. Its times are in milliseconds."""
 
     form = "kernel-tuner"
+    without_time = "has no 'time'", "milliseconds, or the name of a failure"
 
     def read(self, damage: str) -> Recording:
         self.units["time"] = "ms"
         knobs = Knobs(self._declared())
-        untimed: list[str] = []
         there = members(self.document["cache"])
-        entries = [self._entry(f"the entry {key!r}", entry, knobs, untimed) for key, entry in there]
-        if not any(entries):
-            for label in untimed:
-                self.bad(label, "has no 'time'", "milliseconds, or the name of a failure")
-        return replace(self.finish(knobs, entries, damage), untimed=len(untimed))
+        entries = [self._entry(f"the entry {key!r}", entry, knobs) for key, entry in there]
+        return self.finish(knobs, entries, damage)
 
     def _declared(self) -> dict[str, list[object]]:
         keys = self.document.get("tune_params_keys")
@@ -55,8 +50,8 @@ class KernelTunerReader(Reader):
                 raise InputError(Problem(f"{self.path}: 'tune_params' of {key!r}: {error}")) from None
         return declared
 
-    def _entry(self, label: str, entry: object, knobs: Knobs, untimed: list[str]) -> Entry | None:
-        """``None`` where it is broken, which is noted, or names itself in ``untimed``."""
+    def _entry(self, label: str, entry: object, knobs: Knobs) -> Entry | None:
+        """``None`` where it is broken, or has no time, which is noted."""
         if not isinstance(entry, dict):
             self.bad(label, f"is {entry!r}", "an object with the values of the knobs and a time")
             return None
@@ -67,7 +62,7 @@ class KernelTunerReader(Reader):
         if configuration is None:
             return None
         if "time" not in entry and "__error__" not in entry:
-            untimed.append(label)
+            self.untimed.append(label)
             return None
         status, time, error = judge(entry.get("__error__") or entry.get("time"))
         return Entry(

@@ -55,6 +55,9 @@ class Recording:
     replaced: int = 0
     """How many entries were replaced by a later one for the same configuration with another time."""
 
+    objectives: tuple[str, ...] = ()
+    """The metrics that a T4 file says were tuned; it does not say which way."""
+
     untimed: int = 0
     """How many entries do not count, since they say neither a time nor why there is none."""
 

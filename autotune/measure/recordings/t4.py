@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from autotune.errors import InputError, Problem
@@ -32,6 +33,7 @@ class T4Reader(Reader):
     """A T4 results file. Durations are in ``metadata.timeunit``, measurements in their own unit."""
 
     form = "t4"
+    without_time = "is correct, but was not measured", "measurements, or times.runtimes"
 
     def read(self, damage: str) -> Recording:
         metadata = self.document.get("metadata")
@@ -42,7 +44,9 @@ class T4Reader(Reader):
         names = dict.fromkeys(name for c in given if isinstance(c, dict) for name in c)
         knobs = Knobs(dict.fromkeys(names, ()))
         entries = [self._entry(f"result {i + 1}", result, knobs) for i, result in enumerate(results)]
-        return self.finish(knobs, entries, damage)
+        tuned = [result.get("objectives") for result in results if isinstance(result, dict)]
+        named = dict.fromkeys(name for one in tuned if isinstance(one, list) for name in one if text_of(name))
+        return replace(self.finish(knobs, entries, damage), objectives=tuple(named))
 
     def _unit(self, where: str, unit: object) -> float:
         factor = seconds_in(unit) if isinstance(unit, str) else None
@@ -67,7 +71,7 @@ class T4Reader(Reader):
         status, time, error = self._status(result, time)
         self._compare(label, status, time, readings)
         if status is Status.OK and time is None and not measured:
-            self.bad(label, "is correct, but was not measured", "measurements, or times.runtimes")
+            self.untimed.append(label)
             return None
         compilation = times.get("compilation", times.get("compilation_time"))
         return Entry(

@@ -63,8 +63,8 @@ def held_open(status: os.stat_result) -> bool:
     return False
 
 
-def freeze(path: Path, name: str, limit: int = KEPT_BYTES) -> tuple[FrozenFile, bytes | None]:
-    """Hash a file; hand back its contents too where they are at most ``limit`` bytes."""
+def freeze(path: Path, name: str) -> tuple[FrozenFile, bytes | None]:
+    """Hash a file; hand back its contents too where they are at most :data:`KEPT_BYTES` bytes."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or held_open(status):  # a pipe would never end
@@ -74,11 +74,11 @@ def freeze(path: Path, name: str, limit: int = KEPT_BYTES) -> tuple[FrozenFile, 
             while block := file.read(1 << 20):
                 digest.update(block)
                 size += len(block)
-                if size <= limit:
+                if size <= KEPT_BYTES:
                     kept += block
     except OSError:
         return FrozenFile(name, 0, None, False), None
-    whole = size <= limit
+    whole = size <= KEPT_BYTES
     return FrozenFile(name, size, digest.hexdigest(), whole), bytes(kept) if whole else None
 
 

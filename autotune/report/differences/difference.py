@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from autotune.report.knob_views import same_value
 from autotune.session.reproduction.replicates import Interval, Spread, apart, widened
 from autotune.store.records import StudyRecord
 
@@ -88,9 +89,9 @@ class Differences:
 
 
 def pairs_of(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Pair]:
-    """The names whose values differ, with both values."""
-    names = dict.fromkeys([*one, *other])
-    return {name: (one.get(name), other.get(name)) for name in names if one.get(name) != other.get(name)}
+    """The names whose values differ, with both values; 1 and ``true`` are different."""
+    pairs = {name: (one.get(name), other.get(name)) for name in dict.fromkeys([*one, *other])}
+    return {name: pair for name, pair in pairs.items() if not same_value(*pair)}
 
 
 def by_runs(

@@ -92,7 +92,7 @@ def _contrasts(store: Store, one: Result, other: Result) -> Iterator[Contrast]:
     yield _speedups(one, other)
     first, second = _best(one), _best(other)
     winners = f"{goal.name} of the winners"
-    if dict(one.study.workload) != dict(other.study.workload):
+    if pairs_of(one.study.workload, other.study.workload):
         yield incomparable(winners, goal.unit, "they had different workloads", first, second)
         return
     own, its = (own_results(store, result.study.id) for result in (one, other))

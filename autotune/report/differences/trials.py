@@ -70,7 +70,7 @@ def _remarks(one: StudyRecord, other: StudyRecord) -> Iterator[str]:
         return
     if one.objective != other.objective:
         yield "they are of different objectives"
-    if dict(one.workload) != dict(other.workload):
+    if pairs_of(one.workload, other.workload):
         yield "they had different workloads"
     if one.replayed != other.replayed:
         yield "one was measured, the other comes from a recording"

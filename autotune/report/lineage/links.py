@@ -93,7 +93,7 @@ class Family:
         for other in self.studies.values():
             if any(source["study"] == study.id for source in self.learned[other.id]):
                 found.append(self._link(other, "taught", depth, up=False))
-            elif other.parent_id == study.id:
+            if other.parent_id == study.id:
                 found.append(self._link(other, "followed by", depth, up=False))
         recipe = recipe_of(self.store, study) if not study.replayed else None
         own = [Node("recipe", "recipe", recipe_label(recipe), say_recipe(recipe))] if recipe else []

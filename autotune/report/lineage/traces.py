@@ -161,6 +161,6 @@ def known_then(place: Place, evidence: Evidence, number: int) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows, columns=["trial", "distance", "value", "differs"])
     incumbent = knowledge.incumbent if knowledge else None
-    frame.attrs |= {"results": len(knowledge.results) if knowledge else 0}
+    frame.attrs |= {"results": knowledge.results if knowledge else 0}
     frame.attrs["incumbent"] = None if incumbent is None else incumbent.number
     return frame

@@ -122,8 +122,8 @@ def which_knobs(subject: Subject) -> Section:
     ]
     headings = ("knob", "share of the variance", "nine splits in ten")
     table = Table("Importance of each knob", headings, rows, folded=True)
-    first = frame.iloc[0]
-    described = f"Importance of {len(frame)} knobs; {first['knob']} is first with {first['importance']:.0%}"
+    knob, share, _ = rows[0]
+    described = f"Importance of {say_count(len(rows), 'knob')}; {knob} is first with {share}"
     explained = max(frame.attrs["explained"], 0.0)
     parts: list[Part] = [
         Paragraph(

@@ -44,6 +44,8 @@ def what_won(subject: Subject) -> Section:
         parts.append(Table("What it measured", ("metric", "value [interval]", "readings"), metrics))
     if result.trial is not None:
         parts.append(Paragraph(f"It was tried first as trial {result.trial}."))
+    if result.remark:
+        parts.append(Paragraph(result.remark[0].upper() + result.remark[1:] + ".", "note"))
     return Section(title, parts, short=True)
 
 
@@ -78,8 +80,6 @@ def how_sure(subject: Subject) -> Section:
     parts: list[Part] = [
         Paragraph(f"{how}{rounds}; the intervals hold with {result.confidence:.0%} confidence each.")
     ]
-    if result.remark:
-        parts.append(Paragraph(result.remark[0].upper() + result.remark[1:] + ".", "note"))
     measured = frame[frame["value"].notna()]
     digits = digits_apart(measured["value"].min(), measured["value"].max())
     rows = [

@@ -22,7 +22,7 @@ from autotune.report.pages.origin import how_to_repeat, origin, trials_table
 from autotune.report.pages.outcome import front_section, how_sure, what_won
 from autotune.report.pages.page import Answer, Page, Section
 from autotune.report.pages.subject import Subject, say_time
-from autotune.session.answers import load_answer
+from autotune.session.answers import load_best
 from autotune.session.result import Comparison, Result
 from autotune.space.spec import is_speed, say_workload
 from autotune.status import Status
@@ -32,7 +32,7 @@ from autotune.store.store import Store
 def study_page(store: Store, study: str | int | None, now: float) -> Page:
     """The report of a study. ``now`` (POSIX seconds) is printed as its time."""
     record = store.study(study)
-    subject = Subject(store, load_evidence(store, record.id), load_answer(store, record), now)
+    subject = Subject(store, load_evidence(store, record.id), load_best(store, record, front=False), now)
     return Page(
         title=record.label,
         answer=answer_of(subject.result),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from heapq import nsmallest
 
 from autotune.errors import InputError
 from autotune.report.knob_views import same_value
@@ -15,13 +16,15 @@ from autotune.space.from_document import space_from_document
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
-from autotune.store.records import AskRecord, StudyRecord, TrialRecord
+from autotune.store.records import AskRecord, Purpose, StudyRecord, TrialRecord
 from autotune.store.store import Store
 
 NEIGHBOURS = 5
 """How many of the nearest known results are shown."""
 DESCENDANTS = 20
 """How many of the trials that were made from it are shown."""
+
+_AGAIN: tuple[Purpose, ...] = ("final", "default")
 
 
 @dataclass(frozen=True)
@@ -68,10 +71,10 @@ class Knowledge:
     ask: int
     proposed: int
     """How many trials of the study had been proposed."""
-    results: tuple[TrialRecord, ...]
-    """The finished trials that it had been told, in that order."""
+    results: int
+    """How many finished trials it had been told."""
     incumbent: TrialRecord | None
-    """The best of ``results``."""
+    """The best of them."""
     paused: int
     """How many trials in flight were paused, so that it knew their value at a rung."""
     neighbours: tuple[Neighbour, ...]
@@ -79,7 +82,7 @@ class Knowledge:
 
     @property
     def in_flight(self) -> int:
-        return self.proposed - len(self.results)
+        return self.proposed - self.results
 
 
 @dataclass(frozen=True)
@@ -109,11 +112,10 @@ def tell(store: Store, trial: TrialRecord) -> Story:
     """The story of a trial, from what the store knows."""
     study = store.study(trial.study_id)
     goal = study.goals[0]
-    everything = store.trials(study.id)
-    searched = [other for other in everything if other.purpose == "search"]
     reasons = reasons_of(store, study, trial)
-    knew = None if trial.purpose != "search" else _knowledge(store, study, trial, searched, goal)
-    named = set(reasons.numbers.values())
+    knew = None if trial.purpose != "search" else _knowledge(store, study, trial, goal)
+    named = store.numbered(study.id, sorted(set(reasons.numbers.values())))
+    again = [t for purpose in _AGAIN for t in store.trials(study.id, purpose) if t.hash == trial.hash]
     sources = trial.reason.get("sources")
     improved, gain = _standing(trial, knew, goal)
     return Story(
@@ -122,42 +124,40 @@ def tell(store: Store, trial: TrialRecord) -> Story:
         goal=goal,
         reasons=reasons,
         knew=knew,
-        leaned_on=tuple(other for other in searched if other.number in named),
+        leaned_on=tuple(named),
         sources=dict(sources) if isinstance(sources, Mapping) else {},
         improved=improved,
         gain=gain,
-        came_of_it=tuple(
-            t.number for t in searched if trial.hash in (t.reason.get("parent"), t.reason.get("other"))
-        ),
-        again=tuple(
-            t for t in everything if t.hash == trial.hash and t.purpose in ("final", "default") and t != trial
-        ),
+        came_of_it=tuple(store.made_from(study.id, trial.hash)),
+        again=tuple(sorted((t for t in again if t.id != trial.id), key=lambda t: t.number)),
     )
 
 
-def _knowledge(
-    store: Store, study: StudyRecord, trial: TrialRecord, searched: Sequence[TrialRecord], goal: MetricSpec
-) -> Knowledge:
+def _knowledge(store: Store, study: StudyRecord, trial: TrialRecord, goal: MetricSpec) -> Knowledge:
     ask = _ask_of(store, trial)
-    told = sorted((t for t in searched if t.told is not None), key=lambda t: t.told or 0)
-    known = _told(told, trial, ask)
-    proposed = trial.number if ask is None else sum(t.number < ask.trials_known for t in searched)
+    known, paused = _known(store, trial, ask)
+    proposed = dict(store.proposed_from(study.id, 0)[1])
+    before = trial.number if ask is None else sum(number < ask.trials_known for number in proposed)
+    tried = {number: proposed[number] for number in known if number in proposed}
     return Knowledge(
         session=trial.session_id if ask is None else ask.session_id,
         ask=trial.ask,
-        proposed=max(proposed, len(known)),
-        results=known,
-        incumbent=_best_trial(known, goal),
-        paused=_paused(store, study, known, ask),
-        neighbours=_neighbours(study, trial, known),
+        proposed=max(before, len(known)),
+        results=len(known),
+        incumbent=_best_trial(store, study, tried, goal),
+        paused=len(paused),
+        neighbours=_neighbours(store, study, trial, tried),
     )
 
 
-def _told(told: Sequence[TrialRecord], trial: TrialRecord, ask: AskRecord | None) -> tuple[TrialRecord, ...]:
-    """The results that were told before the ask; an older autotune only recorded how many."""
+def _known(store: Store, trial: TrialRecord, ask: AskRecord | None) -> tuple[list[int], set[int]]:
+    """The numbers of the trials whose results had been told before the ask, and of those paused then.
+
+    If no ask was recorded, it is only known how many results had been told.
+    """
     if ask is None:
-        return tuple(told[: trial.knew])
-    return tuple(t for t in told if (t.told or 0) < ask.results_known)
+        return store.heard_before(trial.study_id, None)[0][: trial.knew], set()
+    return store.heard_before(trial.study_id, ask.results_known)
 
 
 def results_known(store: Store, trial: TrialRecord) -> int:
@@ -166,45 +166,42 @@ def results_known(store: Store, trial: TrialRecord) -> int:
     The trial's ``knew`` may be larger, since strategies are told of paused trials too.
     """
     ask = _ask_of(store, trial)
-    if ask is None:
-        return trial.knew
-    _, results = store.results_from(trial.study_id, 0)
-    return sum(result.told < ask.results_known for result in results if not result.paused)
+    return trial.knew if ask is None else len(_known(store, trial, ask)[0])
 
 
 def _ask_of(store: Store, trial: TrialRecord) -> AskRecord | None:
-    """The ask that proposed the trial; ``None`` if an older autotune recorded none."""
-    return next((ask for ask in store.asks(trial.study_id) if trial.number in ask.trials), None)
-
-
-def _paused(store: Store, study: StudyRecord, known: Sequence[TrialRecord], ask: AskRecord | None) -> int:
-    if ask is None:
-        return 0
-    _, results = store.results_from(study.id, 0)
-    heard = {result.number for result in results if result.paused and result.told < ask.results_known}
-    return len(heard - {trial.number for trial in known})
+    """The ask that proposed the trial; ``None`` if none is recorded."""
+    asks = store.asks(trial.study_id, trial.ask)
+    return next((ask for ask in asks if trial.number in ask.trials), None)
 
 
 def _neighbours(
-    study: StudyRecord, trial: TrialRecord, known: Sequence[TrialRecord]
+    store: Store, study: StudyRecord, trial: TrialRecord, tried: Mapping[int, Configuration]
 ) -> tuple[Neighbour, ...]:
     try:
         space = space_from_document(study.document["space"])
     except (InputError, KeyError):
         return ()
-    near = sorted((_distance(space, other, trial), other.number, other) for other in known)[:NEIGHBOURS]
+    distance = _distances(space, trial)
+    nearest = nsmallest(NEIGHBOURS, ((distance(other), number) for number, other in tried.items()))
+    found = {other.number: other for other in store.numbered(study.id, [number for _, number in nearest])}
     return tuple(
-        Neighbour(other, distance, differing(other.configuration, trial.configuration))
-        for distance, _, other in near
+        Neighbour(found[number], far, differing(found[number].configuration, trial.configuration))
+        for far, number in nearest
     )
 
 
-def _distance(space: Space, one: TrialRecord, other: TrialRecord) -> float:
-    """The distance of two trials; 1 if one of them is not in the space, which may have changed since."""
-    try:
-        return space.distance(one.configuration, other.configuration)
-    except (InputError, KeyError, ValueError, TypeError):
-        return 1.0
+def _distances(space: Space, trial: TrialRecord) -> Callable[[Configuration], float]:
+    """The distance of a configuration to the trial's: 1 where the space cannot tell."""
+    known = space.distances_to(trial.configuration)
+
+    def distance(other: Configuration) -> float:
+        try:
+            return known(other)
+        except (InputError, KeyError, ValueError, TypeError):
+            return 1.0
+
+    return distance
 
 
 def differing(one: Configuration, other: Configuration) -> dict[str, tuple[object, object]]:
@@ -230,7 +227,12 @@ def _standing(
     return better(goal.direction, own, best), gain
 
 
-def _best_trial(trials: Sequence[TrialRecord], metric: MetricSpec) -> TrialRecord | None:
+def _best_trial(
+    store: Store, study: StudyRecord, tried: Mapping[int, Configuration], metric: MetricSpec
+) -> TrialRecord | None:
     """The trial with the best value of ``metric``, of equal ones the earliest; ``None`` if none has one."""
-    usable = [t for t in trials if t.status is Status.OK and metric.name in t.metrics]
-    return min(usable, key=lambda t: (metric.sign * t.metrics[metric.name].value, t.number), default=None)
+    values = (
+        (metric.sign * value, n) for n, (value,) in store.values_of(study.id, [metric.name]) if n in tried
+    )
+    best = min(values, default=None)
+    return None if best is None else store.numbered(study.id, [best[1]])[0]

@@ -19,11 +19,8 @@ from autotune.session.finale.rounds import ReadingSeconds
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration, plain
-from autotune.store.records import StudyRecord, VerdictRecord
+from autotune.store.records import ACROSS, StudyRecord, VerdictRecord
 from autotune.store.store import Store
-
-ACROSS = "across"
-"""The key of a verdict that marks it as one of a cross measurement, and lists the configurations in it."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ def own_verdict(store: Store, study: StudyRecord) -> VerdictRecord | None:
 
 
 def _own_verdicts(store: Store, study: StudyRecord) -> list[VerdictRecord]:
-    return [verdict for verdict in store.verdicts(study.id) if ACROSS not in verdict.document]
+    return [verdict for verdict in store.verdicts(study.id) if not verdict.across]
 
 
 def own_winner(store: Store, study: StudyRecord) -> Configuration | None:
@@ -83,7 +80,7 @@ def candidates(store: Store, studies: Sequence[StudyRecord]) -> tuple[Candidate,
 def is_current(store: Store, study: StudyRecord, wanted: Sequence[Candidate]) -> bool:
     """Whether the study's last verdict is of a cross measurement that included all of ``wanted``."""
     verdicts = store.verdicts(study.id)
-    if not verdicts or ACROSS not in verdicts[-1].document:
+    if not verdicts or not verdicts[-1].across:
         return False
     return {one.configuration.hash for one in wanted} <= set(columns_of(verdicts[-1]))
 

@@ -20,7 +20,7 @@ from autotune.session.finale.disturbed import scattered, usual_stall, usual_wait
 from autotune.session.finale.drift import drift
 from autotune.session.finale.fresh_processes import ROUNDS, FreshRuns, Plan, read_in_fresh_processes
 from autotune.session.finale.interleaved import failed, outcome_of, read_again
-from autotune.session.finale.kept_readings import KeptReadings, Place, take_up
+from autotune.session.finale.kept_readings import KeptReadings, take_up
 from autotune.session.finale.rounds import ReadingSeconds, Rounds
 from autotune.session.finale.verdict import Standing, after_fresh_runs, default_stays, judge
 from autotune.session.ledger import Ledger
@@ -29,7 +29,7 @@ from autotune.session.same_code import code_of
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
-from autotune.store.records import TrialRecord
+from autotune.store.records import Place, TrialRecord
 
 IN_ONE_PROCESS = "each was read in one process: what differs from process to process is not in the interval"
 

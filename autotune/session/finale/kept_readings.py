@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from types import MappingProxyType
 
 from autotune.measure.clocks import monotonic
@@ -12,20 +12,11 @@ from autotune.measure.outcome import Outcome
 from autotune.session.finale.contender import Contender
 from autotune.space.configuration import Configuration
 from autotune.status import Status
-from autotune.store.records import NewTrial, Purpose, TrialRecord
+from autotune.store.records import NewTrial, Place, Purpose, TrialRecord
 from autotune.store.store import LEASE_SECONDS, Store
 
 EVERY_SECONDS = 1.0
 """Seconds between two writes, so that short rounds are written together: a transaction takes milliseconds."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where trials are written: ids of the study, the session and the segment."""
-
-    study: int
-    session: int
-    segment: int
 
 
 def take_up(store: Store, place: Place, contenders: Sequence[Contender]) -> int:
@@ -108,9 +99,7 @@ class KeptReadings:
             )
             for c in contenders
         ]
-        written = store.propose(
-            place.study, place.session, place.segment, new, lease_seconds=self._lease_seconds
-        )
+        written = store.propose(place, new, lease_seconds=self._lease_seconds)
         self._trials = [trial.id for trial in written if trial is not None]
         self._kept = [0] * len(contenders)
         self._at = monotonic()

@@ -22,7 +22,6 @@ from autotune.session.opening.identity import (
     Identity,
     describe_objective,
     identify,
-    say_cores,
     say_difference,
 )
 from autotune.session.same_failure import only_mistake
@@ -156,7 +155,7 @@ def _find_or_begin(
     goes_on: bool,
 ) -> tuple[StudyRecord, list[str]]:
     """The study, and what the user should be told about it."""
-    earlier = [_with_cores(study, store) for study in store.studies(spec.name)]
+    earlier = store.studies(spec.name)
     # With several workloads, each is compared with its own earlier study, not with the one begun last.
     workload = dict(spec.workload)
     same = [study for study in earlier if dict(study.workload) == workload]
@@ -191,19 +190,6 @@ def _find_or_begin(
         f" their configurations: {mistake}"
     )
     return store.create_study(replace(new, parent_id=record.id), described), [reason]
-
-
-def _with_cores(study: StudyRecord, store: Store) -> StudyRecord:
-    """``study`` with the cores that it is measured on as part of its identity, which older ones lack."""
-    identity = study.document.get("identity", {})
-    if study.replayed or not identity or "cores" in identity:
-        return study
-    known = replace(Identity(**identity), cores=say_cores(study.document.get("measure", {}).get("cores")))
-    if not known.cores:
-        return study  # its key is the same
-    changed = replace(study, key=known.key, document={**study.document, "identity": asdict(known)})
-    store.update_key(changed)
-    return changed
 
 
 def _document(spec: StudySpec, identity: Identity) -> dict[str, object]:

@@ -23,7 +23,7 @@ from autotune.session.execution.choosing import make_executor
 from autotune.session.execution.executor import Executor
 from autotune.session.finale.contender import DEFAULT, Contender
 from autotune.session.finale.interleaved import read_again
-from autotune.session.finale.kept_readings import KeptReadings, Place
+from autotune.session.finale.kept_readings import KeptReadings
 from autotune.session.finale.rounds import MAX_ROUNDS, Rounds
 from autotune.session.reproduction.agreement import UNMEASURABLE, Claim, Run, Verification, compared
 from autotune.session.searches import VERIFIED
@@ -31,7 +31,7 @@ from autotune.space.configuration import FrozenMap, plain
 from autotune.space.reading.reader import parse_family, parse_spec
 from autotune.space.spec import StudySpec
 from autotune.status import Status
-from autotune.store.records import SegmentRecord, StudyRecord
+from autotune.store.records import Place, SegmentRecord, StudyRecord
 from autotune.store.store import Store
 
 RUNS, TRAINING_RUNS = 5, 3

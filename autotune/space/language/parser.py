@@ -62,14 +62,7 @@ def problem(
     if origin is None:
         place = Location(f"rule {shorten(text)!r}", column=column)
         return InputError(Problem(message, place, expected, hint))
-    before = text[: max(column - 1, 0)]
-    lines = before.count("\n")
-    where = Location(
-        origin.file,
-        origin.line + lines if origin.line else 0,
-        origin.column + len(before) if origin.column and not lines else 0,
-    )
-    return InputError(Problem(message, where, expected, hint))
+    return InputError(Problem(message, origin.at(max(column - 1, 0)), expected, hint))
 
 
 class _Parser:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autotune.errors import InputError, Location, Problem, nearest
+from autotune.errors import InputError, Problem, nearest
 from autotune.space.configuration import FrozenMap, Value
 from autotune.space.knobs.knob import Knob
 from autotune.space.language.binding import bind_rule
@@ -78,11 +78,6 @@ def _rule_text(node: YamlNode, title: str) -> YamlScalar:
     return node
 
 
-def _origin(node: YamlScalar) -> Location:
-    """Where a rule's text begins: with its column only where the text is in the file letter for letter."""
-    return node.inside or Location(node.where.file, node.first_line)
-
-
 @dataclass(frozen=True)
 class _RuleReader:
     """Parses and binds rules against what could be read."""
@@ -97,7 +92,7 @@ class _RuleReader:
 
     def bound(self, node: YamlScalar, condition: bool) -> Rule | None:
         """The bound rule; ``None`` where it mentions what is broken."""
-        rule = Rule.parse(str(node.value).rstrip("\n"), _origin(node))
+        rule = Rule.parse(str(node.value).rstrip("\n"), node.origin)
         if condition:
             rule = rule.as_condition()
         if any(self.broken(name) for name in rule.knobs):  # not bound yet: facts are among them

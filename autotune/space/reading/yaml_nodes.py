@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from autotune.errors import InputError, Location, Problem, shorten
+from autotune.space.reading.passages import origin_of
 from autotune.space.reading.yaml_errors import refuse_control_characters, syntax_problem
 
 MAX_DEPTH = 32
@@ -35,23 +36,13 @@ class YamlScalar:
     value: Scalar
     where: Location
     text: str
-    inside: Location | None = None
-    """Where the text's first character stands; ``None`` where the text is not in the file letter for
-    letter (escapes, folded lines), so that no place inside it can be named."""
-    first_line: int = 0
-    """The line that the text begins on: below ``where`` for a literal or folded block."""
-    indent: int | None = None
-    """By how much a literal block is indented, whose lines are those of the text; ``None`` for others."""
+    origin: Location
+    """Where the text's first character stands, for :meth:`Location.at`; without a column where the letters
+    of the text do not stand in the file (escapes)."""
 
     def place(self, offset: int) -> Location:
         """Where the letter at ``offset`` of the text stands, or as near as can be said."""
-        if self.inside is not None:
-            return Location(self.inside.file, self.inside.line, self.inside.column + offset)
-        if self.indent is None:
-            return self.where
-        before = self.text[:offset].split("\n")
-        line = self.first_line + len(before) - 1
-        return Location(self.where.file, line, self.indent + len(before[-1]) + 1)
+        return self.origin.at(offset) if self.origin.column else self.where
 
 
 @dataclass(frozen=True)
@@ -265,31 +256,8 @@ class _Builder:
             except ValueError as error:
                 self.problems.append(Problem(str(error), where))
                 value = 0
-        block = event.style in ("|", ">")
-        inside, indent = self.inside(event, where), self.indent(event)
-        return YamlScalar(value, where, written, inside, where.line + block, indent)
-
-    def indent(self, event: Any) -> int | None:
-        """By how much the lines of a literal block are indented; ``None`` of other or empty texts."""
-        if event.style != "|":
-            return None
-        raw = self.text[event.start_mark.index : event.end_mark.index].splitlines()[1:]
-        pairs = zip(raw, event.value.split("\n"), strict=False)
-        return next((len(there) - len(line) for there, line in pairs if line.strip()), None)
-
-    def inside(self, event: Any, where: Location) -> Location | None:
-        """Where the scalar's own first character stands, if the scalar is on one line, unescaped."""
-        body = event.value.rstrip("\n")
-        if not body or "\n" in body:
-            return None
         raw = self.text[event.start_mark.index : event.end_mark.index]
-        offset = raw.find(body)
-        if offset < 0:
-            return None
-        lines = raw[:offset].split("\n")
-        if len(lines) == 1:
-            return Location(self.file, where.line, where.column + offset)
-        return Location(self.file, where.line + len(lines) - 1, len(lines[-1]) + 1)
+        return YamlScalar(value, where, written, origin_of(written, raw, event.style or "", where))
 
 
 _NULL = re.compile(r"~|null|Null|NULL|")

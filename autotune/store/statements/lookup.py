@@ -123,6 +123,19 @@ def results_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[R
     return past, found
 
 
+def heard_before(connection: sa.Connection, study_id: int, past: int | None) -> tuple[list[int], set[int]]:
+    """The numbers of search trials that had finished before the place ``past``, and of those only paused."""
+
+    def before(table: sa.Table) -> list[sa.ColumnElement[bool]]:
+        limit = table.c.told.is_not(None) if past is None else table.c.told < past
+        return [table.c.study_id == study_id, limit]
+
+    finished = sa.select(trials.c.number).where(*before(trials), sa.text(SEARCHED)).order_by(trials.c.told)
+    waiting = sa.select(trials.c.number).join(pauses, pauses.c.trial_id == trials.c.id).where(*before(pauses))
+    known = list(connection.scalars(finished))
+    return known, set(connection.scalars(waiting)).difference(known)
+
+
 def proposed_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[tuple[int, Configuration]]]:
     """The next trial number, and what each search trial from number ``first`` up to it tries."""
     found = _COUNTERS.row(direct, {"study_id": study_id})

@@ -16,7 +16,7 @@ from autotune.errors import InputError
 from autotune.measure.outcome import Outcome, Reading
 from autotune.status import Status
 from autotune.store.documents import encode_metrics
-from autotune.store.records import NewTrial, TrialRecord
+from autotune.store.records import NewTrial, Place, TrialRecord
 from autotune.store.schema import OPEN, SEARCHED, pauses, readings, studies, trials
 from autotune.store.statements.lookup import read_trial, select_trials
 from autotune.store.statements.parts import in_parts
@@ -63,9 +63,7 @@ _COUNT_UP = Prepared(
 
 def propose(
     direct: Direct,
-    study_id: int,
-    session_id: int,
-    segment_id: int,
+    place: Place,
     proposals: Sequence[NewTrial],
     rooms: Sequence[Room],
     worker: str | None,
@@ -76,12 +74,12 @@ def propose(
 
     ``None`` for a search trial that the study has already. Ends with the first that finds no room.
     """
-    first, left = room_left(direct, study_id, rooms)
+    first, left = room_left(direct, place.study, rooms)
     number = first
     common = _BLANK | {
-        "study_id": study_id,
-        "session_id": session_id,
-        "segment_id": segment_id,
+        "study_id": place.study,
+        "session_id": place.session,
+        "segment_id": place.segment,
         "status": Status.WAITING.value,
         "told": None,
         "attempt": 1,
@@ -104,7 +102,7 @@ def propose(
         written.append(TrialRecord(**row))
         number += 1
     if number > first:
-        _COUNT_UP.run(direct, {"study": study_id, "next": number})
+        _COUNT_UP.run(direct, {"study": place.study, "next": number})
     return written
 
 

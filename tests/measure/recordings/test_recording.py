@@ -313,6 +313,15 @@ def test_a_t4_file(tmp_path: Path) -> None:
     assert second.time == 0.003
 
 
+def test_results_that_were_not_measured_are_left_out_and_counted(tmp_path: Path) -> None:
+    """One had refused the whole file."""
+    bare = result(4, measurements=[], times={"compilation": 10.0})
+    recording = read(tmp_path, t4([result(16), bare]))
+    assert [entry.configuration["tile"] for entry in recording.entries] == [16] and recording.untimed == 1
+    with pytest.raises(InputError, match=r"result 1 is correct, but was not measured\n.*times.runtimes"):
+        read(tmp_path, t4([bare]))
+
+
 @pytest.mark.parametrize(
     ("unit", "factor"), [("seconds", 1.0), ("milliseconds", 1e-3), ("Microseconds", 1e-6), ("ns", 1e-9)]
 )

@@ -9,7 +9,7 @@ from autotune.report.lineage.links import MOST, Node
 from autotune.space.configuration import Configuration
 from autotune.store.records import NewTrial
 from autotune.store.store import Store
-from tests.store.build import bench
+from tests.store.build import bench, new_study
 
 
 def bred(store: Store, count: int, children: int) -> int:
@@ -23,7 +23,7 @@ def bred(store: Store, count: int, children: int) -> int:
         )
         for number in range(count)
     ]
-    written = store.propose(own.study.id, own.session, own.segment, new)
+    written = store.propose(own.place, new)
     assert written[0] is not None
     return written[0].id
 
@@ -46,6 +46,17 @@ def test_of_thousands_of_descendants_some_are_named(tmp_path: Path) -> None:
         # 0.4 s; 14 s where each descendant looks at every trial
         down = of_trial(store, store.trial(bred(store, 4000, children=40))).down
     assert len(down) == MOST + 1 and down[-1].label == f"and {40 - MOST} more"
+
+
+def test_a_study_that_learned_and_follows_is_told_as_both_from_either_side(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "study.db") as store:
+        first = bench(store).study
+        second = store.create_study(new_study(parent_id=first.id, differs={"source": ["a", "b"]}))
+        store.open_session(second.id, {"sources": [{"study": first.id, "trials": 9}]}, "e", 1, "host")
+        down, up = of_study(store, first).down, of_study(store, store.study(second.id)).up
+    assert [node.relation for node in down] == ["taught", "followed by"]
+    assert [node.relation for node in up] == ["learned from 9 trials of", "follows (differs in source)"]
+    assert all(node.label == "gemm#2" for node in down) and all(node.label == "gemm#1" for node in up)
 
 
 def test_a_study_says_how_many_trials_it_has(tmp_path: Path) -> None:

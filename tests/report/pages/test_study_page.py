@@ -7,9 +7,11 @@ from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import autotune
+from autotune.measure.outcome import READY_THREADS
 from autotune.report.evidence import load_evidence
 from autotune.report.pages.html import html_page
 from autotune.report.pages.markdown import markdown
@@ -41,6 +43,25 @@ def both(store: Store) -> tuple[str, str]:
 
 def text_of(html: str) -> str:
     return " ".join(Read(html).text.split())
+
+
+def test_a_figure_and_its_table_say_the_same_of_a_knob_without_importance(tmp_path: Path) -> None:
+    """Of a share just below nothing the table said 0%, and the alternative text of the figure -0%."""
+    own = Written(tmp_path, {"size": {"range": [1, 100]}, "on": {"flag": False}})
+    rng = np.random.default_rng(79)
+    for size in range(1, 31):
+        own.trial({"size": size, "on": bool(size % 2)}, 1.0 + 0.1 * float(rng.random()))
+    parts = [part for section in study_page(own.store, None, NOW).sections for part in section.parts]
+    [shown] = [p for p in parts if isinstance(p, Picture) and p.described.startswith("Importance of 2 knobs")]
+    assert shown.table is not None and "-0%" not in shown.described
+    assert shown.described.endswith(f"is first with {shown.table.rows[0][1]}")
+
+
+def test_a_remark_on_an_answer_that_was_not_measured_again_is_said(tmp_path: Path) -> None:
+    own = Written(tmp_path)
+    own.trial({"tile": 2, "layout": "row"}, 1.0, facts={READY_THREADS: 4, "cores": [0, 1]})
+    html, short = both(own.store)
+    assert "Trial 0 had 4 threads" in text_of(html) and "Trial 0 had 4 threads" in short
 
 
 def test_a_whole_study_is_said_in_full(tmp_path: Path) -> None:

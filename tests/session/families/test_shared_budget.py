@@ -16,7 +16,7 @@ from autotune.session.opening.loading import load_spec
 from autotune.session.opening.opening import open_study
 from autotune.session.reproduction.derivation import derive
 from autotune.space.spec import StudySpec
-from autotune.store.records import NewTrial, TrialRecord
+from autotune.store.records import NewTrial, Place, TrialRecord
 from autotune.store.store import Store
 from tests.session.bowl import bowl, spec
 from tests.session.families.planted import Planted, family
@@ -27,11 +27,9 @@ class Beaten(Store):
 
     others: Callable[[], object] = staticmethod(lambda: None)
 
-    def propose(
-        self, study_id: int, session_id: int, segment_id: int, proposals: Sequence[NewTrial], **how: Any
-    ) -> list[TrialRecord | None]:
+    def propose(self, place: Place, proposals: Sequence[NewTrial], **how: Any) -> list[TrialRecord | None]:
         self.others()
-        return super().propose(study_id, session_id, segment_id, proposals, **how)
+        return super().propose(place, proposals, **how)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ knobs: {tile: {range: [1, 9]}}
 
 def propose(made: Bench, *tiles: int) -> list[int]:
     new = [NewTrial(Configuration({"tile": tile}), "search", "random", {}, 0, 0) for tile in tiles]
-    written = made.store.propose(made.study.id, made.session, made.segment, new)
+    written = made.store.propose(made.place, new)
     return [trial.id for trial in written if trial is not None]
 
 

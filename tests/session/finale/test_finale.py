@@ -19,13 +19,13 @@ from autotune.session.execution.executor import Entrant
 from autotune.session.finale import disturbed, interleaved
 from autotune.session.finale.contender import Contender
 from autotune.session.finale.finale import _with_guests, in_turn, longest_silence
-from autotune.session.finale.kept_readings import KeptReadings, Place, take_up
+from autotune.session.finale.kept_readings import KeptReadings, take_up
 from autotune.session.finale.rounds import FEWEST_ROUNDS, FEWEST_RUNS, MIN_ROUNDS, ReadingSeconds, Rounds
 from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
-from autotune.store.records import TrialRecord
+from autotune.store.records import Place, TrialRecord
 from autotune.store.store import LEASE_SECONDS, Store
 
 SPACE = """

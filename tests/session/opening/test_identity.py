@@ -1,4 +1,4 @@
-"""What makes two searches the same study, in stores of today and of before."""
+"""What makes two searches the same study."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from autotune.session.opening.identity import Identity, describe_objective, say_
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord
-from autotune.store.store import Store
 
 SPACE = """
 autotune: 1
@@ -43,17 +42,6 @@ def test_another_number_of_cores_begins_a_new_study(tmp_path: Path) -> None:
     first, more = study(tmp_path, on(tmp_path, 1)), study(tmp_path, on(tmp_path, 2))
     assert list(more.differs) == ["cores"] and more.id != first.id
     assert study(tmp_path, on(tmp_path, 1)).id == first.id
-
-
-def test_a_study_begun_before_cores_were_part_of_it_goes_on(tmp_path: Path) -> None:
-    first = study(tmp_path, on(tmp_path, 2))
-    identity = {k: v for k, v in first.document["identity"].items() if k not in ("cores", "resource")}
-    before = replace(first, key=Identity(**identity).key, document={**first.document, "identity": identity})
-    with Store.open(tmp_path / "study.db") as store:
-        store.update_key(before)
-    one = study(tmp_path, on(tmp_path, 1))
-    assert one.id != first.id and one.differs == {"cores": ["2", ""]}
-    assert study(tmp_path, on(tmp_path, 2), trials=4).id == first.id
 
 
 def test_a_part_that_earlier_studies_did_not_have_differs_only_where_it_says_something() -> None:

@@ -24,7 +24,7 @@ from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import SearchSettings, StudySpec
 from autotune.status import Status
-from autotune.store.records import AskRecord, NewAsk, NewTrial, ResultRecord, TrialRecord
+from autotune.store.records import AskRecord, NewAsk, NewTrial, Place, ResultRecord, TrialRecord
 from autotune.store.store import Store
 from tests.store.build import bench, new_trial
 
@@ -291,7 +291,7 @@ def test_replays_that_were_pruned_are_no_sign_of_an_edit(
         again = store.open_session(study.id, {VERIFIED: []}, three.environment.hash, 1, "here")
         segment = store.latest_segment(study.id)
         assert segment is not None
-        [kept] = store.propose(study.id, again, segment.id, [NewTrial(spec.space.default(), "final")])
+        [kept] = store.propose(Place(study.id, again, segment.id), [NewTrial(spec.space.default(), "final")])
         store.close_session(again, "verified")
         store.delete(session_ids=[again])
         run(three, spec, steps=20)
@@ -375,6 +375,6 @@ def test_a_search_that_says_no_settings_is_an_error(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s.db") as store:
         own = bench(store)
         ask = NewAsk(0, 1, 0, 0)
-        store.propose(own.study.id, own.session, own.segment, [new_trial(1)], ask=ask)
+        store.propose(own.place, [new_trial(1)], ask=ask)
         with pytest.raises(InputError, match="search 1 of gemm#1 does not record its settings"):
             derive(store, own.study)

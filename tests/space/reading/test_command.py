@@ -88,8 +88,8 @@ class TestCommand:
         (found,) = problems(f"{HEAD}{command}{TILE}")
         assert found.startswith("space.yaml:9:14: unknown placeholder {tyle}")
 
-    def test_of_a_folded_template_its_own_line_is_named(self) -> None:
-        template = "    text: >\n      a\n      {\n"
+    def test_a_brace_of_a_folded_template_is_named_where_it_stands(self) -> None:
+        template = "    text: >\n      a\n      b {\n"
         command = f"command:\n  run: [./bench, '{{config}}']\n  config:\n    file: c.ini\n{template}"
         (found,) = problems(f"{HEAD}{command}{TILE}")
-        assert found.startswith("space.yaml:7:11: a lone '{'")
+        assert found.startswith("space.yaml:9:9: a lone '{'")

@@ -19,7 +19,12 @@ class TestPlaces:
             ('"tile * unrol <= 4"', "7:13"),
             (">-\n    tile * unrol <= 4", "8:12"),
             ("|\n    tile * unrol <= 4", "8:12"),
-            ("tile\n    * unrol <= 4", "7"),
+            (">  # a note\n    tile <= 4\n    and tile * unrol <= 4\n  # another", "9:16"),
+            ("|\n\n    tile <= 4\n      and unrol <= 4\n", "10:11"),
+            ("tile\n    * unrol <= 4", "8:7"),
+            ("'tile\n    * unrol <= 4'", "8:7"),
+            ("&rule >\n    tile *\n\n    unrol <= 4", "10:5"),
+            ("&rule 'tile * unrol <= 4'", "7:19"),
             ('"tile \\x2a unrol <= 4"', "7"),
         ],
     )

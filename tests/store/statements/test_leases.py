@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -56,7 +56,7 @@ class Leases(RuleBasedStateMachine):
     def propose(self, session: int, tiles: list[int], search: bool) -> object:
         purpose = "search" if search else "final"
         new = [new_trial(tile, purpose) for tile in tiles]
-        answers = self.store.propose(self.study, session, self.bench.segment, new)
+        answers = self.store.propose(replace(self.bench.place, session=session), new)
         made = []
         for tile, answer in zip(tiles, answers, strict=True):
             key = -1 - len(self.models) if purpose == "final" else tile  # a replicate clashes with nothing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -122,22 +122,51 @@ class TestProposed:
         assert store.proposed_from(99, 0) == (0, [])
 
 
+class TestHeardBefore:
+    def test_finished_ones_in_the_order_of_results_and_paused_ones(self, store: Store) -> None:
+        b, other = bench(store), bench(store, "other")
+        store.finish(other.trial(9).id, outcome())
+        trials = [b.trial(tile) for tile in range(4)]
+        store.finish(trials[2].id, outcome())
+        store.pause(trials[0].id, 3, outcome())
+        store.pause(trials[1].id, 3, outcome())
+        store.finish(b.trial(2, "final").id, outcome())
+        store.finish(trials[0].id, outcome(Status.CRASHED))
+        assert store.heard_before(b.study.id, 0) == ([], set())
+        assert store.heard_before(b.study.id, 2) == ([2], {0})
+        assert store.heard_before(b.study.id, 3) == ([2], {0, 1})
+        assert store.heard_before(b.study.id, None) == ([2, 0], {1})
+
+
+def test_what_was_made_from_a_configuration(store: Store) -> None:
+    b, other = bench(store), bench(store, "other")
+    digest = configuration(1).hash
+    reasons = [{"parent": digest}, {"other": digest}, {"seen": digest}, {"parent": digest[:-1]}, {}]
+    new = [replace(new_trial(tile), reason=reason) for tile, reason in enumerate(reasons)]
+    for one in (b, other):
+        store.propose(one.place, new)
+    store.propose(b.place, [replace(new_trial(9, "final"), reason={"parent": digest})])
+    assert store.made_from(b.study.id, digest) == [0, 1]
+    assert store.made_from(b.study.id, "none") == []
+
+
 class TestAsks:
     def test_what_was_known_stands_beside_what_came_of_it(self, store: Store) -> None:
         b, other = bench(store), bench(store, "other")
         rival = store.open_session(b.study.id, {}, "e", 1, "h")
         ask = NewAsk(number=7, wanted=4, trials_known=2, results_known=1)
-        store.propose(other.study.id, other.session, other.segment, [new_trial(1)], ask=ask)
+        store.propose(other.place, [new_trial(1)], ask=ask)
         b.propose(1)  # nobody asked
-        store.propose(b.study.id, rival, b.segment, [new_trial(1), new_trial(2), new_trial(3)], ask=ask)
-        store.propose(b.study.id, b.session, b.segment, [new_trial(2)], ask=NewAsk(8, 1, 3, 0))
+        store.propose(replace(b.place, session=rival), [new_trial(1), new_trial(2), new_trial(3)], ask=ask)
+        store.propose(b.place, [new_trial(2)], ask=NewAsk(8, 1, 3, 0))
         assert store.asks(b.study.id) == [
             AskRecord(7, 4, 2, 1, session_id=rival, trials=(None, 1, 2)),
             AskRecord(8, 1, 3, 0, session_id=b.session, trials=(None,)),
         ]
+        assert store.asks(b.study.id, 8) == store.asks(b.study.id)[1:] and store.asks(b.study.id, 9) == []
 
     def test_an_ask_is_kept_with_its_trials_or_not_at_all(self, store: Store) -> None:
         b = bench(store)
         with pytest.raises(StoreError):
-            store.propose(b.study.id, 99, b.segment, [], ask=NewAsk(0, 1, 0, 0))
+            store.propose(replace(b.place, session=99), [], ask=NewAsk(0, 1, 0, 0))
         assert store.asks(b.study.id) == []

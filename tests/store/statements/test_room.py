@@ -21,7 +21,7 @@ def test_the_answer_ends_where_the_room_does(store: Store) -> None:
     b.propose(1)
     room = Room(2, (Counted(b.study.id, 1, every),))
     new = [new_trial(tile) for tile in (1, 2, 3, 4)]
-    written = store.propose(b.study.id, b.session, b.segment, new, ask=NewAsk(0, 4, 1, 0), rooms=[room])
+    written = store.propose(b.place, new, ask=NewAsk(0, 4, 1, 0), rooms=[room])
     assert [trial and trial.number for trial in written] == [None, 1, 2]
     assert store.asks(b.study.id)[0].trials == (None, 1, 2, NO_ROOM)
 
@@ -32,9 +32,9 @@ def test_what_others_proposed_since_the_count_takes_from_it(store: Store) -> Non
     b.propose(1, 9)  # the second lies outside the space that is searched
     b.propose(5, purpose="final")
     new = [new_trial(tile) for tile in (2, 3, 4)]
-    written = store.propose(b.study.id, b.session, b.segment, new, rooms=[room])
+    written = store.propose(b.place, new, rooms=[room])
     assert [trial and trial.configuration["tile"] for trial in written] == [2, 3]
-    assert store.propose(b.study.id, b.session, b.segment, new[2:], rooms=[room]) == []
+    assert store.propose(b.place, new[2:], rooms=[room]) == []
 
 
 def test_of_two_rooms_the_smaller_counts(store: Store) -> None:
@@ -43,7 +43,7 @@ def test_of_two_rooms_the_smaller_counts(store: Store) -> None:
     both = Room(3, (Counted(one.study.id, 0, every), Counted(two.study.id, 0, every)))
     two.propose(1, 2)
     new = [new_trial(tile) for tile in range(4)]
-    assert len(store.propose(one.study.id, one.session, one.segment, new, rooms=[own, both])) == 1
+    assert len(store.propose(one.place, new, rooms=[own, both])) == 1
 
 
 def test_many_at_once_take_no_more_than_there_is(
@@ -65,4 +65,4 @@ def test_many_at_once_take_no_more_than_there_is(
 
 
 def _take(b: Bench, tile: int, room: Room) -> int:
-    return len(b.store.propose(b.study.id, b.session, b.segment, [new_trial(tile)], rooms=[room]))
+    return len(b.store.propose(b.place, [new_trial(tile)], rooms=[room]))

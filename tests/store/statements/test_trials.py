@@ -65,7 +65,7 @@ class TestProposing:
 
     def test_a_worker_can_begin_at_once(self, store: Store, clock: Clock) -> None:
         b = bench(store)
-        [trial] = store.propose(b.study.id, b.session, b.segment, [new_trial(1)], worker="ask-tell")
+        [trial] = store.propose(b.place, [new_trial(1)], worker="ask-tell")
         assert trial is not None
         assert trial == store.trial(trial.id)
         assert (trial.status, trial.worker, trial.started_at) == (Status.RUNNING, "ask-tell", clock.now)
@@ -78,12 +78,12 @@ class TestProposing:
     def test_a_study_that_is_not_there(self, store: Store) -> None:
         b = bench(store)
         with pytest.raises(InputError, match="no study #99"):
-            store.propose(99, b.session, b.segment, [new_trial(1)])
+            store.propose(replace(b.place, study=99), [new_trial(1)])
 
     def test_a_session_that_is_not_there_writes_nothing(self, store: Store) -> None:
         b = bench(store)
         with pytest.raises(StoreError, match="does not hold"):
-            store.propose(b.study.id, 99, b.segment, [new_trial(1)])
+            store.propose(replace(b.place, session=99), [new_trial(1)])
         assert store.trials(b.study.id) == []
         assert b.trial(1).number == 0
 
@@ -244,7 +244,7 @@ class TestLeases:
     def test_what_a_living_session_has_is_left_to_it(self, store: Store, clock: Clock) -> None:
         b = bench(store)
         other = store.open_session(b.study.id, {}, "e", 1, "h")
-        [mine, (theirs,)] = b.trial(1), store.propose(b.study.id, other, b.segment, [new_trial(3)])
+        [mine, (theirs,)] = b.trial(1), store.propose(replace(b.place, session=other), [new_trial(3)])
         clock.advance(LEASE_SECONDS)
         assert [t.id for t in store.expire(b.study.id, clock.now, alive=[other])] == [mine.id]
         assert theirs is not None and store.trial(theirs.id).status is Status.WAITING
@@ -254,7 +254,7 @@ class TestLeases:
         b = bench(store)
         other = store.open_session(b.study.id, {}, "e", 1, "h")
         mine = b.propose(1, 2)
-        store.propose(b.study.id, other, b.segment, [new_trial(3)])
+        store.propose(replace(b.place, session=other), [new_trial(3)])
         store.close_session(b.session, "interrupted")
         lost = store.expire(b.study.id, clock.now)
         assert [t.id for t in lost] == [t.id for t in mine if t]
