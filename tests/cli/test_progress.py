@@ -22,6 +22,7 @@ name: quick
 objective: objective.py:measure
 knobs: {tile: {values: [1, 2, 4, 8], default: 8}}
 measure: {min_readings: 3, max_readings: 3, finalists: 1}
+budget: {time: 500s}  # with time for fresh processes on a slow machine too
 """
 
 
