@@ -28,7 +28,6 @@ LOADED = (
     "autotune.search.models.hypotheses",
     "autotune.session.api",
     "autotune.space.reading.reader",
-    "pandas",
     "ruamel.yaml",
 )
 """What takes long to load, and several tests need."""
@@ -46,6 +45,7 @@ class Forking:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", __name__, str(theirs.fileno())],
                 cwd=Path(__file__).parents[2],
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # what has other threads may not fork
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )
