@@ -39,13 +39,13 @@ test: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 test-torch: setup-torch
 	$(BIN)/pytest -m 'torch and not slow'
 
 test-docs: setup
-	$(BIN)/pytest -n 2 -m slow tests/docs
+	$(BIN)/pytest -n 2 --dist worksteal -m slow tests/docs
 
 test-slow: setup
 	$(BIN)/pytest -m slow

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +15,16 @@ from autotune.measure.kernels import compile_cache
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """In a new clone git reads most files whenever it is asked, until ``git status`` has noted their times.
+
+    The git of a search notes nothing, and some hundred searches here ask for the state of this repository.
+    """
+    if not hasattr(config, "workerinput") and shutil.which("git"):  # in the first process of several
+        status = ["git", "status", "--porcelain", "--untracked-files=no"]
+        subprocess.run(status, cwd=Path(__file__).parent, capture_output=True, check=False)
 
 
 @pytest.fixture(autouse=True, scope="session")

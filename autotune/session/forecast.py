@@ -10,7 +10,7 @@ from typing import Any
 from autotune.measure.cores.pinning import this_machine
 from autotune.measure.loading.sources import source_files
 from autotune.measure.rules.statistics import student_quantile
-from autotune.provenance.code.frozen import snapshot
+from autotune.provenance.code.frozen import source_hash
 from autotune.provenance.environment import capture
 from autotune.session.execution.crew import MOST_PREPARERS
 from autotune.session.finale.fresh_processes import seconds_for
@@ -73,7 +73,7 @@ def foresee(spec: StudySpec, store: Store) -> Forecast | None:
     if there are no such trials. Replayed studies are left out: they say nothing about this machine.
     """
     machine = capture(spec.source.parent if spec.source else None).machine_key
-    identity = identify(spec, snapshot(source_files(spec.objective)).source_hash, machine)
+    identity = identify(spec, source_hash(source_files(spec.objective)), machine)
     same = store.find_study(spec.name, identity.key)
     trials = trials_to_go(spec, 0 if same is None else _tried(spec, store, same))
     for study in _relatives(spec, same, store):

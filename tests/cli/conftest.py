@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.cli.forking import the_forking
 
 SPACE = """
 autotune: 1
@@ -37,6 +39,14 @@ def measure(tile, layout, order):
 """
 
 
+@pytest.fixture(autouse=True, scope="session")
+def closed() -> Iterator[None]:
+    """What the processes are forked from does not outlive the tests."""
+    yield
+    if the_forking.cache_info().currsize:
+        the_forking().close()
+
+
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with space.yaml, objective.py and the searched study in study.db."""
@@ -58,10 +68,4 @@ def result(folder: Path) -> dict:  # type: ignore[type-arg]
 
 def autotune(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command line in ``folder`` as a user does."""
-    return subprocess.run(
-        [sys.executable, "-m", "autotune", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return the_forking().run(folder, arguments)

@@ -32,7 +32,7 @@ knobs:
   pack: {flag: false}
 constraints: ["m % tile == 0"]
 search: {strategy: grid}
-measure: {min_readings: 3, max_readings: 3, finalists: 2, timeout: 10}
+measure: {min_readings: 3, max_readings: 3, finalists: 1, timeout: 10}
 budget: {trials: 26}
 """
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_done_is_said(shapes: Path, arguments: list[str], message
 
 def test_a_rule_before_anything_was_measured_again(shapes: Path, tmp_path: Path) -> None:
     for name in ("space.yaml", "objective.py"):
-        (tmp_path / name).write_text((shapes / name).read_text().replace("finalists: 2", "finalists: 0"))
+        (tmp_path / name).write_text((shapes / name).read_text().replace("finalists: 1", "finalists: 0"))
     assert autotune(tmp_path, "search", "space.yaml", "--store", "s.db", "--trials", "4").returncode == 0
     done = autotune(tmp_path, "rule", "--store", "s.db")
     assert done.returncode == 2
@@ -190,7 +190,7 @@ LEDGER = """
 
 
 def test_killed_in_the_middle_it_goes_on_and_repeats_nothing(tmp_path: Path) -> None:
-    (tmp_path / "space.yaml").write_text(SPACE.replace("finalists: 2", "finalists: 0"))
+    (tmp_path / "space.yaml").write_text(SPACE.replace("finalists: 1", "finalists: 0"))
     head, body = OBJECTIVE.split("        workload = self")
     (tmp_path / "objective.py").write_text(f"{head}{LEDGER}        workload = self{body}")
     command = [sys.executable, "-m", "autotune", "search", "space.yaml", "--store", "s.db", "--json"]

@@ -232,7 +232,7 @@ command: [python3, bench.py]
 knobs:
   x: {range: [0, 15], default: 0}
   y: {range: [0, 15], default: 0}
-measure: {min_readings: 3, max_readings: 3, finalists: 2}
+measure: {min_readings: 1, max_readings: 1, finalists: 0}
 budget: {trials: 20}
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,8 +10,6 @@ import pytest
 from autotune.store.store import Store
 from tests.store import postgres
 from tests.store.build import Clock
-
-_names = (f"store{n}" for n in itertools.count())
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +20,12 @@ def postgres_socket() -> Iterator[Path]:
         yield socket
 
 
+@pytest.fixture(scope="session")
+def postgres_url(postgres_socket: Path) -> str:
+    """See :data:`tests.store.postgres.NAME`."""
+    return postgres.make_database(postgres_socket, postgres.NAME)
+
+
 @pytest.fixture(params=["sqlite", "memory", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a store that is not there yet."""
@@ -30,7 +33,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return "sqlite://"
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'new folder' / 'store.db'}"
-    return postgres.make_database(request.getfixturevalue("postgres_socket"), next(_names))
+    return postgres.emptied(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture

@@ -90,12 +90,13 @@ class TestUse:
 
 
 class TestServer:
-    def test_a_connection_that_the_server_dropped_is_made_again(self, postgres_socket: Path) -> None:
-        name = "dropped"
-        with Store.open(postgres.make_database(postgres_socket, name)) as store:
+    def test_a_connection_that_the_server_dropped_is_made_again(
+        self, postgres_socket: Path, postgres_url: str
+    ) -> None:
+        with Store.open(postgres.emptied(postgres_url)) as store:
             b = bench(store)
             trial = b.trial(1)
-            assert postgres.drop_connections(postgres_socket, name) > 0
+            assert postgres.drop_connections(postgres_socket, postgres.NAME) > 0
             store.finish(trial.id, outcome())
             assert store.trial(trial.id).status is Status.OK
 

@@ -17,7 +17,7 @@ from autotune.provenance.code.imports import local_imports
 from autotune.provenance.code.repository import Repository, read_repository
 from autotune.provenance.document import Document, Documented, Json, digest, plain
 
-__all__ = ["Signature", "SourceSnapshot", "local_imports", "signature", "snapshot"]
+__all__ = ["Signature", "SourceSnapshot", "local_imports", "signature", "snapshot", "source_hash"]
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,11 @@ def snapshot(paths: Iterable[Path | str]) -> SourceSnapshot:
     name, path = next(iter(files.items()), ("", Path()))
     folder = str(path)[: -len(name)].rstrip("/") if name else ""
     return SourceSnapshot(folder, tuple(frozen), repository, problem, contents)
+
+
+def source_hash(paths: Iterable[Path | str]) -> str:
+    """The ``source_hash`` that a snapshot of ``paths`` has, without asking git about the rest."""
+    return digest(_by_name(freeze(path, name, limit=0)[0] for name, path in named(paths).items()))
 
 
 def hash_of(folder: Path, names: Iterable[str]) -> str | None:

@@ -18,6 +18,7 @@ from autotune.search.candidates.untried import untried
 from autotune.search.contract import Option, Problem, Proposal, Strategy
 from autotune.search.loss import Floats, failures_as_worst, flattened, losses
 from autotune.search.quiet import quiet
+from autotune.search.threads import one_thread
 from autotune.space.configuration import Configuration
 
 INCUMBENTS = 4
@@ -70,7 +71,7 @@ class SkoptStrategy(Strategy):
         flying = list(self.pending.values())
         lies = np.full(len(flying), values.min())
         rows = self._rows([*(o.configuration for o in told), *flying])
-        with quiet("skopt"):
+        with quiet("skopt"), one_thread():
             model = self._estimator(int(rng.integers(2**31)))
             model.fit(rows, np.concatenate([values, lies]))
             gain = gaussian_ei(self._rows(pool), model, y_opt=float(values.min()))

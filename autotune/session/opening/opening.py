@@ -13,7 +13,7 @@ from pathlib import Path
 from autotune.errors import InputError, Location, NothingFeasibleError
 from autotune.errors import Problem as Fault
 from autotune.measure.loading.sources import require_sources, source_files, unread_sources
-from autotune.provenance.code.frozen import SourceSnapshot, snapshot
+from autotune.provenance.code.frozen import SourceSnapshot, snapshot, source_hash
 from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
 from autotune.search.registry import strategy_class
@@ -78,8 +78,8 @@ def open_study(
 
 def is_begun(spec: StudySpec, store: Store, environment: Environment) -> bool:
     """Whether :func:`open_study` would go on with an earlier study."""
-    source_hash = snapshot(source_files(spec.objective)).source_hash
-    found = store.find_study(spec.name, identify(spec, source_hash, environment.machine_key).key)
+    identity = identify(spec, source_hash(source_files(spec.objective)), environment.machine_key)
+    found = store.find_study(spec.name, identity.key)
     return found is not None and not only_mistake(store, found)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.provenance.code.frozen import SourceSnapshot, signature, snapshot
+from autotune.provenance.code.frozen import SourceSnapshot, signature, snapshot, source_hash
 from autotune.provenance.code.repository import (
     DIFF_BYTES,
     UNTRACKED_BYTES,
@@ -80,6 +80,11 @@ def test_it_is_the_same_until_something_changes(project: Path) -> None:
     again = snapshot(reversed(own(project)))
     assert (again.source_hash, again.tree_hash) == (before.source_hash, before.tree_hash)
     assert paths(project, before) == []
+
+
+def test_the_hash_of_the_sources_is_known_without_a_snapshot(project: Path) -> None:
+    for files in (own(project), [project], [*own(project), project / "missing.py"], []):
+        assert source_hash(files) == snapshot(files).source_hash
 
 
 def test_its_own_files_change_both_hashes(project: Path) -> None:

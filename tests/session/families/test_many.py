@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,27 +56,42 @@ class Heard(Progress):
         self.openings.append(opening)
 
 
-def test_each_workload_has_a_defended_winner_of_its_own(tmp_path: Path) -> None:
-    result = search(tmp_path, THREE, trials=90, strategy="bayes")
-    assert [r.study.workload["m"] for r in result.results] == [64, 16, 256]
-    assert all(r.defended for r in result.results)
-    assert [r.best["tile"] for r in result.results if r.best] == [64, 16, 64]
-    assert [r.best["pack"] for r in result.results if r.best] == [False, False, True]
-    assert sum(sum(r.statuses.values()) for r in result.results) == 90
-    assert result.reason == "90 trials"
+@dataclass(frozen=True)
+class Whole:
+    """A search of three workloads and one that is held out, what was said meanwhile, and its store."""
+
+    result: ManyResult
+    notes: list[str]
+    store: Path
 
 
-def test_later_workloads_learn_from_earlier_ones_and_need_fewer_tries(tmp_path: Path) -> None:
-    heard = Heard()
-    result = search(tmp_path, THREE, trials=60, progress=heard, strategy="bayes")
-    first, *others = sorted(result.results, key=lambda r: -sum(r.statuses.values()))
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    folder, heard = tmp_path_factory.mktemp("whole"), Heard()
+    workloads = THREE.replace("]", ", {m: 128, held_out: true}]")
+    result = search(folder, workloads, trials=70, progress=heard, strategy="bayes")
+    return Whole(result, heard.notes, folder / "s.db")
+
+
+def test_each_workload_has_a_defended_winner_of_its_own(whole: Whole) -> None:
+    searched = whole.result.results[:3]
+    assert [r.study.workload["m"] for r in searched] == [64, 16, 256]
+    assert all(r.defended for r in searched)
+    assert [r.best["tile"] for r in searched if r.best] == [64, 16, 64]
+    assert [r.best["pack"] for r in searched if r.best] == [False, False, True]
+    assert sum(sum(r.statuses.values()) for r in searched) == 70
+    assert whole.result.reason == "70 trials"
+
+
+def test_later_workloads_learn_from_earlier_ones_and_need_fewer_tries(whole: Whole) -> None:
+    first, *others = sorted(whole.result.results[:3], key=lambda r: -sum(r.statuses.values()))
     assert first.study.workload["m"] == 64
     assert sum(first.statuses.values()) >= 30
     for other in others:
         sources = {label for trial in other.trials for label in trial.reason.get("sources", {})}
         assert first.study.label in sources
         assert any(trial.reason["kind"] == "best elsewhere" for trial in other.trials)
-    assert not any("a new study" in note for note in heard.notes)
+    assert not any("a new study" in note for note in whole.notes)
 
 
 def test_it_is_said_who_is_measured_again(tmp_path: Path) -> None:
@@ -86,14 +101,12 @@ def test_it_is_said_who_is_measured_again(tmp_path: Path) -> None:
     assert again == ["m 16: the finalists", "m 16: the winners of all workloads"]
 
 
-def test_the_matrix_has_every_winner_on_every_workload(tmp_path: Path) -> None:
-    workloads = "[{m: 64}, {m: 16}, {m: 256}, {m: 128, held_out: true}]"
-    result = search(tmp_path, workloads, trials=90, strategy="bayes")
-    matrix = result.matrix
+def test_the_matrix_has_every_winner_on_every_workload(whole: Whole) -> None:
+    matrix = whole.result.matrix
     assert matrix.default == 0
     assert matrix.configurations[0] == {"tile": 1, "pack": False, "spread": 0}
     assert matrix.held_out == (False, False, False, True)
-    assert not result.results[3].trials
+    assert not whole.result.results[3].trials
     for row, cells in enumerate(matrix.cells):
         for column, cell in enumerate(cells):
             tile, m = matrix.configurations[column]["tile"], matrix.workloads[row]["m"]
@@ -288,10 +301,9 @@ def test_a_crash_in_the_middle_loses_nothing(tmp_path: Path) -> None:
     assert not any(str(t.status) in ("lost", "waiting", "running") for r in after.results for t in r.trials)
 
 
-def test_every_proposal_follows_from_the_record(tmp_path: Path) -> None:
-    result = search(tmp_path, THREE, trials=50, strategy="bayes")
-    with Store.open(str(tmp_path / "s.db"), readonly=True) as store:
-        for one in result.results:
+def test_every_proposal_follows_from_the_record(whole: Whole) -> None:
+    with Store.open(str(whole.store), readonly=True) as store:
+        for one in whole.result.results[:3]:
             assert derive(store, one.study).follows
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from autotune.store.databases import patience
 from autotune.store.store import Store
 from tests.store import postgres
 from tests.store.build import Clock, bench, outcome
-
-_names = (f"patient{n}" for n in itertools.count())
 
 
 class Dropping(Clock):
@@ -35,18 +32,13 @@ class Dropping(Clock):
 
 
 @pytest.fixture
-def name() -> str:
-    return next(_names)
+def clock(postgres_socket: Path) -> Dropping:
+    return Dropping(lambda: postgres.drop_connections(postgres_socket, postgres.NAME))
 
 
 @pytest.fixture
-def clock(postgres_socket: Path, name: str) -> Dropping:
-    return Dropping(lambda: postgres.drop_connections(postgres_socket, name))
-
-
-@pytest.fixture
-def store(postgres_socket: Path, name: str, clock: Dropping) -> Iterator[Store]:
-    with Store.open(postgres.make_database(postgres_socket, name), clock=clock) as opened:
+def store(postgres_url: str, clock: Dropping) -> Iterator[Store]:
+    with Store.open(postgres.emptied(postgres_url), clock=clock) as opened:
         yield opened
 
 
@@ -113,7 +105,7 @@ def test_not_where_nobody_waits_and_not_without_end(store: Store, clock: Droppin
 
 
 def test_what_may_have_been_kept_is_said_again_only_where_that_changes_nothing(
-    store: Store, postgres_socket: Path, name: str
+    store: Store, postgres_socket: Path
 ) -> None:
     b = bench(store)
     trial = b.trial(1)
@@ -122,7 +114,7 @@ def test_what_may_have_been_kept_is_said_again_only_where_that_changes_nothing(
     def drop_as_it_is_told_to_keep(_: sa.Connection) -> None:
         if drops:
             drops.pop()
-            postgres.drop_connections(postgres_socket, name)
+            postgres.drop_connections(postgres_socket, postgres.NAME)
 
     sa.event.listen(store._database._engine, "commit", drop_as_it_is_told_to_keep)
     with store.waiting(lambda _: None):
