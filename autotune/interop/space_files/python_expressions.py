@@ -19,7 +19,7 @@ from autotune.interop.space_files.python_operators import (
     UNARY,
     as_text,
 )
-from autotune.interop.space_files.python_source import Closure, Scope, Source
+from autotune.interop.space_files.python_source import FOREIGN, Closure, Opened, Scope, Source
 
 MOST_BITS = 1_000
 MOST_ITEMS = 100_000
@@ -81,10 +81,29 @@ class Expressions:
         return found
 
     def attribute(self, node: ast.AST, whole: Any, name: str) -> Any:
+        if isinstance(whole, Opened):
+            return self.member(node, whole, name)
         known = getattr(type(whole), "PUBLIC", ())
         if name not in known:
             raise self.source.not_understood(node)
         return getattr(whole, name)
+
+    def member(self, node: ast.AST, whole: Opened, name: str) -> Any:
+        found = whole.member(name)
+        if isinstance(found, InputError):
+            raise found
+        if found is FOREIGN:
+            raise self.source.not_understood(node, "it is imported")
+        return found
+
+    def opened(self, node: ast.expr) -> Opened | None:
+        """The module of the package that an expression stands for, if it is one."""
+        found: Any = None
+        if isinstance(node, ast.Name):
+            found = self.scope[node.id] if node.id in self.scope else self.source.opened(node.id)
+        elif isinstance(node, ast.Attribute) and (whole := self.opened(node.value)):
+            found = whole.member(node.attr)
+        return found if isinstance(found, Opened) else None
 
     def logic(self, node: ast.BoolOp | ast.Compare | ast.IfExp) -> Any:
         match node:
@@ -151,7 +170,7 @@ class Expressions:
                 defaults[name] = self.value(default)
             except InputError as error:  # a call may do without it
                 defaults[name] = error
-        return Closure(function, self.scope, defaults)
+        return Closure(function, self.scope, defaults, self.source)
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Any:
         inner = Expressions(self.source, dict(self.scope))
@@ -192,11 +211,12 @@ class Expressions:
     def call(self, node: ast.Call) -> Any:
         called = node.func
         name = self.own_name(getattr(called, "id", "")) or getattr(called, "attr", "")
+        name = name if name in self.source.calls else self.dotted(called, name)
         arguments = self.spread(node.args)
         by_name = self.named_arguments(node, self.source.unread if name in self.source.calls else ())
         if name in self.source.calls:
             return self.source.calls[name](node, arguments, by_name)
-        if isinstance(called, ast.Name) and (function := self.closure(called.id)):
+        if (function := self.function(called)) is not None:
             return self.source.apply(function, node, arguments, by_name)
         arguments = [self.counted(node, self.callable(node, argument)) for argument in arguments]
         by_name = {keyword: self.callable(node, value) for keyword, value in by_name.items()}
@@ -240,6 +260,20 @@ class Expressions:
         if isinstance(whole, (list, dict, set)):
             self.check_size(node, whole)
         return found
+
+    def dotted(self, called: ast.expr, name: str) -> str:
+        """``triton.Config`` where that is known by both its names alone, and not ``Config``."""
+        text = ast.unparse(called) if isinstance(called, ast.Attribute) else name
+        return text if text in self.source.calls else name
+
+    def function(self, called: ast.expr) -> Closure | None:
+        """The function of the source, or of another file of its package, that is called."""
+        if isinstance(called, ast.Name):
+            return self.closure(called.id)
+        if isinstance(called, ast.Attribute) and (whole := self.opened(called.value)):
+            found = self.member(called, whole, called.attr)
+            return found if isinstance(found, Closure) else None
+        return None
 
     def closure(self, name: str) -> Closure | None:
         """The function of the source that a name stands for."""

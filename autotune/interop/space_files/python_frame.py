@@ -9,7 +9,8 @@ from typing import Any
 from autotune.interop.space_files.python_decorators import LATER, hands_functions, keeps_results
 from autotune.interop.space_files.python_expressions import Expressions, is_iterable
 from autotune.interop.space_files.python_operators import MODULES
-from autotune.interop.space_files.python_source import Break, Continue, Return
+from autotune.interop.space_files.python_slice import assigned_by
+from autotune.interop.space_files.python_source import FOREIGN, Break, Continue, Return
 
 LOGGING = ("debug", "info", "warning", "warn", "error")
 """Functions of loggers, which change nothing."""
@@ -46,6 +47,9 @@ class Frame(Expressions):
                 pass
             case ast.ImportFrom(module=whole) if whole in MODULES:
                 pass
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                for alias in names:
+                    self.bind(statement, alias)
             case ast.Assert() | ast.Pass() | ast.AnnAssign() | ast.Expr(ast.Call(ast.Name("print"))):
                 pass
             case ast.Expr(ast.Call(ast.Attribute(attr=name))) if name in LOGGING:
@@ -60,6 +64,14 @@ class Frame(Expressions):
                 raise Continue
             case _:
                 raise self.source.not_understood(statement)
+
+    def bind(self, statement: ast.stmt, alias: ast.alias) -> None:
+        """Give a name that is imported its value, where it comes from another file of the package."""
+        found = self.source.brought(statement, alias)
+        if found is FOREIGN:
+            raise self.source.not_understood(statement)
+        for name in assigned_by(alias):
+            self.scope[name] = found
 
     def run_all(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:
