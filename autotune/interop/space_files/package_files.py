@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from autotune.errors import InputError
+from autotune.errors import InputError, Location, Problem
 from autotune.interop.space_files.package_paths import INIT, module_path, submodule
 from autotune.interop.space_files.python_place import met_before
 from autotune.interop.space_files.python_slice import Changes, Names, assigned_by
@@ -60,6 +60,18 @@ class File:
         return found
 
 
+def read_source(file: Path) -> tuple[str, ast.Module]:
+    """The text and the tree of a Python source. Raises :class:`InputError` where it is none."""
+    text = load_text(file)
+    try:
+        return text, parsed(text, "exec")
+    except SyntaxError as error:
+        where = Location(str(file), error.lineno or 0, error.offset or 0)
+        raise InputError(Problem(f"this is not Python: {error.msg}", where)) from None
+    except ValueError as error:  # a NUL byte
+        raise InputError(Problem(f"this is not Python: {error}", Location(str(file)))) from None
+
+
 class Files:
     """Reads files and finds what imports mean.
 
@@ -85,9 +97,8 @@ class Files:
 
     def _read(self, path: Path) -> File | None:
         try:
-            text = load_text(path)
-            tree = parsed(text, "exec")
-        except (InputError, SyntaxError, ValueError):
+            text, tree = read_source(path)
+        except InputError:
             return None
         for node in ast.walk(tree):
             match node:

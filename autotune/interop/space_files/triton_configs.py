@@ -15,12 +15,12 @@ from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest
 from autotune.interop.space_files.assumed_device import BUILD, DEVICE, PACKAGES, Installed
-from autotune.interop.space_files.package_files import File, Files
+from autotune.interop.space_files.package_files import File, Files, read_source
 from autotune.interop.space_files.package_values import Package
 from autotune.interop.space_files.python_operators import KNOWN_BY_NAME
 from autotune.interop.space_files.python_slice import local_names
 from autotune.interop.space_files.python_source import Call, Closure, Known
-from autotune.interop.space_files.python_text import Module, parsed
+from autotune.interop.space_files.python_text import Module
 from autotune.interop.space_files.space_text import Converted
 from autotune.interop.space_files.triton_kernels import Autotuned, autotuned, changes_of_configs, names_of
 from autotune.interop.space_files.triton_space import (
@@ -32,7 +32,6 @@ from autotune.interop.space_files.triton_space import (
     not_translated,
     space_of,
 )
-from autotune.space.reading.space_file import load_text
 
 LEFT_OUT = ("prune_configs_by", "reset_to_zero", "restore_value", "pre_hook", "post_hook")
 """What ``triton.autotune`` takes after ``configs`` and ``key``, in its order, and has no place in a space."""
@@ -63,14 +62,7 @@ class _Reader:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        text = load_text(file)
-        try:
-            tree = parsed(text, "exec")
-        except SyntaxError as error:
-            where = Location(str(file), error.lineno or 0, error.offset or 0)
-            raise InputError(Problem(f"this is not Python: {error.msg}", where)) from None
-        except ValueError as error:  # a NUL byte
-            raise InputError(Problem(f"this is not Python: {error}", Location(str(file)))) from None
+        text, tree = read_source(file)
         self.notes: list[str] = []
         flags = {
             name: partial(self._assumed, name, answer)
