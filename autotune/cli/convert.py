@@ -46,7 +46,7 @@ def command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Make a space.yaml from FILE: a Python source with triton.autotune (.py), or a T1 file (.json).
+    """Make a space.yaml from FILE: a source with triton.autotune or tune_kernel (.py), or a T1 file (.json).
 
     The source is only read, unless --run is given. An error names the line of what is not understood.
     """
@@ -84,13 +84,27 @@ def command(
 
 def _converted(file: Path, kernel: str, configs: str, space: Path, run: bool, everything: bool) -> Converted:
     """The space of what ``file`` describes."""
-    from autotune.interop.space_files import kernel_tuner_t1, triton_configs, triton_run
+    from autotune.interop.space_files import (
+        kernel_tuner_script,
+        kernel_tuner_t1,
+        triton_configs,
+        triton_run,
+    )
+    from autotune.interop.space_files.package_files import read_source
+    from autotune.interop.space_files.triton_kernels import autotuned
 
     if file.suffix == ".json":
         if kernel or configs or run or everything:
             message = "--kernel, --configs, --run and --all are for Python sources: a T1 file has one kernel"
             raise InputError(message)
         return kernel_tuner_t1.convert(file)
+    _, tree = read_source(file)
+    if kernel_tuner_script.tuned_in(tree) and not autotuned(tree):
+        if configs or run or everything:
+            raise InputError(
+                "--configs, --run and --all are for triton.autotune, and this is for Kernel Tuner"
+            )
+        return kernel_tuner_script.convert(file, kernel)
     convert = triton_run.convert if run else triton_configs.convert
     converted = convert(file, kernel, configs, space)
     return converted.widened() if everything else converted

@@ -74,6 +74,19 @@ def test_the_space_of_a_t1_file_can_be_counted_before_its_objective_is_written(t
     assert (documented.returncode, documented.stdout) == (2, "")
 
 
+def test_a_script_for_kernel_tuner_becomes_a_space(tmp_path: Path) -> None:
+    script = """
+import kernel_tuner
+kernel_tuner.tune_kernel("add", "add.cu", 1000, [], {"x": [1, 2, 4]}, restrictions=["x > 1"])
+"""
+    (tmp_path / "script.py").write_text(script)
+    done = autotune(tmp_path, "convert", "script.py")
+    assert done.returncode == 0, done.stderr
+    assert "script.yaml: 1 knob, 2 configurations of 3 combinations" in done.stdout
+    refused = autotune(tmp_path, "convert", "script.py", "--all", "--force")
+    assert refused.returncode == 2 and "--all are for triton.autotune" in refused.stderr
+
+
 def test_what_cannot_be_converted_is_said(tmp_path: Path) -> None:
     (tmp_path / "kernels.py").write_text("x = 1\n")
     (tmp_path / "notes.txt").write_text("x")

@@ -30,8 +30,8 @@ class Properties:
 
 
 @dataclass(frozen=True)
-class Package:
-    """One that is there: of what is in it nothing is said."""
+class Installed:
+    """A package that is there: of what is in it nothing is said."""
 
     name: str
 

@@ -27,10 +27,11 @@ class Met:
 
 
 def met_before(node: ast.AST | None, tree: ast.Module) -> Met:
-    """What has run when ``node`` is met; without it at the end of the source.
+    """The statements that have run by the time ``node`` is reached; without a node, all of ``tree``.
 
-    Of a module around a function all has, since that runs whenever. What stands in a branch is met where that
-    is taken, whatever its condition asks, and so are other branches with the same condition.
+    If ``node`` stands in a function, the whole module counts as run: functions are called once it is there.
+    Branches that ``node`` stands in are taken to be entered, whatever their conditions say. So is any other
+    branch that has one of these conditions.
     """
     met = _met_before(node, tree)
     taken = set(_conditions(node, tree.body)) if node is not None else set()

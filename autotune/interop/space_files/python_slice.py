@@ -51,11 +51,12 @@ class Changes:
     ``for c in configs`` changes ``configs``.
     """
 
-    def __init__(self, body: Sequence[ast.stmt]) -> None:
+    def __init__(self, body: Sequence[ast.stmt], followed: Names = frozenset()) -> None:
+        """``followed`` are names that are imported from where what they stand for is found out."""
         self._definitions: dict[str, list[Called]] = defaultdict(list)
         self._held: dict[str, set[str]] = defaultdict(set)
         """Of a name those whose lists it may stand for, or hold."""
-        self._modules = _only_imported(body)
+        self._modules = _only_imported(body) - followed
         for statement in body:
             for name, called in _defining(statement):
                 self._definitions[name].append(called)
@@ -87,6 +88,15 @@ class Changes:
         if isinstance(statement, Definition):
             return frozenset()
         return frozenset(self._reached(_handed(statement)))
+
+    def by_calls(self, called: Called) -> Names:
+        """What calling a function or the methods of a class changes of the module's."""
+        own, declared = _names_in(called)
+        return frozenset((self._reached({*_altered(called), *_handed(called)}) - own) | declared)
+
+    def in_place(self, tree: ast.AST) -> Names:
+        """What a tree may change in place, wherever in it."""
+        return frozenset(self._reached(_altered(tree)))
 
     def _reached(self, names: Iterable[str]) -> set[str]:
         """These names, and those whose lists they may hold."""
@@ -124,8 +134,7 @@ class Changes:
     def _outside(self, called: Called) -> set[str]:
         """What calling it changes of the module's: all but its own names and those of functions in it."""
         parts = [*ast.walk(called)]
-        own = {name for part in parts if isinstance(part, Called) for name in local_names(part, part)}
-        declared = {name for part in parts if isinstance(part, ast.Global) for name in part.names}
+        own, declared = _names_in(called)
         assigned = itertools.chain.from_iterable(map(assigned_by, ast.iter_child_nodes(called)))
         changed = {*assigned, *_altered(called), *_handed(called)}
         changed = changed.union(*map(self._given, (part for part in parts if isinstance(part, ast.Call))))
@@ -139,13 +148,20 @@ class Changes:
         return {one.id for one in given if isinstance(one, ast.Name)}
 
 
+def _names_in(called: Called) -> tuple[set[str], set[str]]:
+    """The own names of a function or class, and of those in it; and those of the module that they declare."""
+    parts = [*ast.walk(called)]
+    own = {name for part in parts if isinstance(part, Called) for name in local_names(part, part)}
+    return own, {name for part in parts if isinstance(part, ast.Global) for name in part.names}
+
+
 def _only_imported(body: Sequence[ast.stmt]) -> Names:
     """Names of modules and the like: what they stand for is not known, so that nothing changes it either."""
     imported, assigned = set[str](), set[str]()
     for node in itertools.chain.from_iterable(map(ast.walk, body)):
         match node:
             case ast.alias(name=name, asname=other):
-                imported.add(other or name)
+                imported.add(other or name.partition(".")[0])
             case ast.Name(id=name, ctx=ast.Store()):
                 assigned.add(name)
     return frozenset(imported - assigned)
@@ -203,7 +219,7 @@ def assigned_by(statement: ast.AST) -> Iterator[str]:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 yield name
             case ast.alias(name=name, asname=other):
-                yield other or name
+                yield other or name.partition(".")[0]
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from autotune.errors import InputError
+from autotune.interop.space_files.python_slice import Changes
 
 Scope = dict[str, Any]
 
@@ -18,6 +19,18 @@ Known = Callable[[], Any]
 """Gives what stands for a value that only running the source tells."""
 
 
+FOREIGN = object()
+"""Stands for what is imported from where nothing is read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A module of the source's package."""
+
+    member: Callable[[str], Any]
+    """What a name of it stands for: a value, an :class:`InputError` or :data:`FOREIGN`."""
+
+
 @dataclass(frozen=True)
 class Closure:
     """A function of the source, with what was assigned around it."""
@@ -26,6 +39,21 @@ class Closure:
     scope: Scope
     defaults: Scope
     """What its arguments are where a call does not say; an :class:`InputError` is not understood."""
+    source: Source = field(repr=False)
+    """Whose names it uses."""
+
+
+class Others(Protocol):
+    """The other files of a source's package."""
+
+    def changes(self, file: str, statements: Sequence[ast.stmt]) -> Changes:
+        """The changes that ``statements`` of ``file`` make, also of what it imports from them."""
+
+    def begin(self, file: str, nodes: Sequence[ast.AST]) -> None:
+        """What ``nodes`` of ``file`` mention of them is going to be asked for; what was, is forgotten."""
+
+    def imported(self, file: str, statement: ast.stmt, alias: ast.alias) -> Any:
+        """What a name stands for that ``file`` imports; as :attr:`Opened.member`."""
 
 
 class Source(Protocol):
@@ -42,6 +70,12 @@ class Source(Protocol):
 
     def named(self, node: ast.Name) -> Any:
         """What a name of the module stands for."""
+
+    def brought(self, statement: ast.stmt, alias: ast.alias) -> Any:
+        """What a name of an import stands for; as :attr:`Opened.member`."""
+
+    def opened(self, name: str) -> Opened | None:
+        """The module of the package that a name of the module stands for, if it is one."""
 
     def closure(self, name: str) -> Closure | None:
         """The function that a name of the module stands for, if it is one that is understood."""

@@ -18,8 +18,18 @@ from autotune.errors import InputError, Location, Problem, shorten
 from autotune.interop.space_files.python_frame import Frame
 from autotune.interop.space_files.python_operators import KNOWN_BY_NAME, MODULES
 from autotune.interop.space_files.python_place import met_before
-from autotune.interop.space_files.python_slice import Changes, slice_of
-from autotune.interop.space_files.python_source import Call, Closure, Jump, Known, Return, Scope
+from autotune.interop.space_files.python_slice import Changes, assigned_by, slice_of
+from autotune.interop.space_files.python_source import (
+    FOREIGN,
+    Call,
+    Closure,
+    Jump,
+    Known,
+    Opened,
+    Others,
+    Return,
+    Scope,
+)
 
 MOST_STEPS = 500_000
 
@@ -46,6 +56,7 @@ class Module:
     ``calls`` says what calls of further functions come to, by their last name; ``known`` what imported
     names stand for that only running the source tells, such as ``os.environ``; ``unread`` which arguments of
     those further functions need not be understood. ``otherwise`` is what to do about a source that is not.
+    ``others`` are the files that it imports from, if any are read.
     """
 
     def __init__(
@@ -56,6 +67,7 @@ class Module:
         known: Mapping[str, Known] = MappingProxyType({}),
         unread: Collection[str] = (),
         otherwise: str = "",
+        others: Others | None = None,
     ) -> None:
         self.tree = tree
         self.file = file
@@ -63,11 +75,14 @@ class Module:
         self.known = known
         self.unread = unread
         self.otherwise = otherwise
+        self.others = others
         self.imported: Mapping[str, str] = dict(_imported(tree))
         self._changes = Changes(())
         self._values: Scope = {}
         self._failed: dict[str, InputError | None] = {}
         """Names that a statement gave a value that is not understood, and why; None for an import."""
+        self._bound_by_imports: Scope = {}
+        """What names stood for when they were imported."""
         self._local: frozenset[str] = frozenset()
         """Names that a function, class or loop around what is evaluated has for itself."""
         self._calling: list[ast.AST] = []
@@ -82,16 +97,43 @@ class Module:
 
     def value(self, node: ast.expr, before: ast.AST | None = None) -> Any:
         """What ``node`` comes to where ``before`` stands in the source; at its end without."""
-        self._values, self._failed, self._steps = {}, {}, 0
         met = met_before(before, self.tree)
         statements = [*met.module, *met.own]
-        self._changes = Changes(statements)
-        for statement in slice_of(statements, [node], self._changes):
-            self._local = met.unknown if statement in met.own else frozenset()
-            self._run(statement)
-        self._steps = 0  # so that what took too many is named, and not what asks for it
+        changes = self.others.changes(self.file, statements) if self.others else Changes(statements)
+        chosen = slice_of(statements, [node], changes)
+        if self.others:
+            self.others.begin(self.file, [*chosen, node])
+        self.run(chosen, changes, {id(one): met.unknown for one in met.own})
         self._local = met.unknown
         return Frame(self, {}).value(node)
+
+    def run(
+        self, statements: Iterable[ast.stmt], changes: Changes, local: Mapping[int, frozenset[str]]
+    ) -> None:
+        """Carry out statements of the module, from an empty one on.
+
+        ``local`` are the names, by the ``id`` of a statement, that a function around that has for itself.
+        """
+        self._values, self._failed, self._bound_by_imports, self._steps = {}, {}, {}, 0
+        self._changes = changes
+        for statement in statements:
+            self._local = local.get(id(statement), frozenset())
+            self._run(statement)
+        self._local = frozenset()
+        self._steps = 0  # so that what took too many is named, and not what asks for it
+
+    def exported(self, name: str) -> Any:
+        """What a name of the module stands for to others that import it; as :attr:`Opened.member`."""
+        if name in self._values:
+            return self._values[name]
+        if name not in self._failed:
+            return self.not_understood(ast.Name(name), "no statement of this file gives it a value")
+        why = self._failed[name]
+        return FOREIGN if why is None else why
+
+    def doubt(self, name: str, why: str) -> None:
+        """Take a name, and all that shares its lists, for unknown from now on."""
+        self._forget([name], self.not_understood(ast.Name(name), why))
 
     def value_in(self, node: ast.expr, scope: Scope) -> Any:
         """What ``node`` comes to where the names of ``scope`` have these values."""
@@ -102,7 +144,8 @@ class Module:
         """Carry out a statement of the module; what it changes is not known where it is not understood."""
         changed = self._changes.of(statement)
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            self._forget(changed, None)
+            for alias in statement.names:
+                self._import(statement, alias)
             return
         try:
             Frame(self, self._values).run(statement)
@@ -116,6 +159,26 @@ class Module:
         self._failed |= unknown
         for name in unknown:
             del self._values[name]
+
+    def _import(self, statement: ast.stmt, alias: ast.alias) -> None:
+        for name in assigned_by(alias):
+            self._forget([name], None)
+            found = self.brought(statement, alias)
+            if isinstance(found, InputError):
+                self._failed[name] = found
+            elif found is not FOREIGN:
+                self._values[name] = found
+                del self._failed[name]
+            self._bound_by_imports[name] = self._failed.get(name, found)
+
+    def brought(self, statement: ast.stmt, alias: ast.alias) -> Any:
+        """What a name of an import stands for; as :attr:`Opened.member`."""
+        return FOREIGN if self.others is None else self.others.imported(self.file, statement, alias)
+
+    def opened(self, name: str) -> Opened | None:
+        """The module of the package that a name stands for, if it is one."""
+        found = None if name in self._failed or name in self._local else self._values.get(name)
+        return found if isinstance(found, Opened) else None
 
     def _is_constant(self, name: str) -> bool:
         """Whether nobody who is given a value can change it."""
@@ -165,14 +228,20 @@ class Module:
         if error is None:
             return ""
         problem = error.problems[0]
-        return f", since on line {problem.where.line} {problem.message}" if problem.where else ""
+        if not problem.where:
+            return ""
+        place = "on" if problem.where.file == self.file else f"in {Path(problem.where.file).name} on"
+        return f", since {place} line {problem.where.line} {problem.message}"
 
     def foreign(self, name: str) -> bool:
         """Whether a name is imported, so that nothing of the source runs where it is called."""
-        return name not in self._local and name in self._failed and self._failed[name] is None
+        now = self._failed[name] if name in self._failed else self._values.get(name, self)
+        return name not in self._local and self._bound_by_imports.get(name, FOREIGN) is now
 
     def apply(self, closure: Closure, node: ast.AST, given: list[Any], by_name: Scope | None = None) -> Any:
         """What a function of the module returns for these arguments; ``node`` is where it is called."""
+        if closure.source is not self:
+            return closure.source.apply(closure, node, given, by_name)
         function = closure.function
         if function in self._calling:
             raise self.not_understood(node, "it calls itself")

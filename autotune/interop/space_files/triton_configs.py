@@ -1,21 +1,26 @@
 """The configurations of ``triton.autotune`` in a Python source as a space.yaml. The source is never run.
 
 ``configs`` and ``key`` of the decorator are worked out from the text
-(:mod:`autotune.interop.space_files.python_text`), where that can be done without what other files say.
+(:mod:`autotune.interop.space_files.python_text`), and from that of the files of its package that it imports
+(:mod:`autotune.interop.space_files.package_values`).
 """
 
 from __future__ import annotations
 
 import ast
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest
-from autotune.interop.space_files.assumed_device import BUILD, DEVICE, PACKAGES, Package
+from autotune.interop.space_files.assumed_device import BUILD, DEVICE, PACKAGES, Installed
+from autotune.interop.space_files.package_files import File, Files, read_source
+from autotune.interop.space_files.package_values import Package
+from autotune.interop.space_files.python_operators import KNOWN_BY_NAME
 from autotune.interop.space_files.python_slice import local_names
 from autotune.interop.space_files.python_source import Call, Closure, Known
-from autotune.interop.space_files.python_text import Module, parsed
+from autotune.interop.space_files.python_text import Module
 from autotune.interop.space_files.space_text import Converted
 from autotune.interop.space_files.triton_kernels import Autotuned, autotuned, changes_of_configs, names_of
 from autotune.interop.space_files.triton_space import (
@@ -27,7 +32,6 @@ from autotune.interop.space_files.triton_space import (
     not_translated,
     space_of,
 )
-from autotune.space.reading.space_file import load_text
 
 LEFT_OUT = ("prune_configs_by", "reset_to_zero", "restore_value", "pre_hook", "post_hook")
 """What ``triton.autotune`` takes after ``configs`` and ``key``, in its order, and has no place in a space."""
@@ -58,29 +62,32 @@ class _Reader:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        text = load_text(file)
-        try:
-            tree = parsed(text, "exec")
-        except SyntaxError as error:
-            where = Location(str(file), error.lineno or 0, error.offset or 0)
-            raise InputError(Problem(f"this is not Python: {error.msg}", where)) from None
-        except ValueError as error:  # a NUL byte
-            raise InputError(Problem(f"this is not Python: {error}", Location(str(file)))) from None
+        text, tree = read_source(file)
         self.notes: list[str] = []
-        device = dict.fromkeys(DEVICE, self._device)
-        configs = dict.fromkeys(names_of(tree, "Config"), self._config)
-        own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-        others: dict[str, Call] = {"filter": self._filter, "getenv": self._variable}
-        calls = {**configs, **{name: call for name, call in others.items() if name not in own}, **device}
         flags = {
             name: partial(self._assumed, name, answer)
             for flag, answer in DEVICE.items()
             for name in (flag, flag.upper())
         }
         flags |= {name: partial(self._assumed, name, answer) for name, answer in BUILD.items()}
-        packages = {name: partial(Package, name) for name in PACKAGES}
-        known: dict[str, Known] = {"os.environ": self._variables, **packages, **flags}
-        self.module = Module(tree, str(file), calls, known, UNREAD, RUN)
+        there = {name: partial(Installed, name) for name in PACKAGES}
+        self.known: dict[str, Known] = {"os.environ": self._variables, **there, **flags}
+        files = Files({*self.known, *DEVICE, *KNOWN_BY_NAME})
+        self.package = Package(files, file.resolve(), self.module_of, RUN)
+        self.module = self.module_of(files.add(file.resolve(), tree, text), self.package)
+
+    def module_of(self, file: File, package: Package) -> Module:
+        """What evaluates a file: the source, or another of its package."""
+        calls: dict[str, Call] = {"filter": self._filter, "getenv": self._variable}
+        calls |= dict.fromkeys(names_of(file.tree, "Config"), self._config)
+        for name in package.files.made_in(file) & calls.keys():
+            del calls[name]
+            calls[f"triton.{name}"] = self._config
+        calls |= dict.fromkeys(DEVICE, self._device)
+        shown = str(file.path) if self.file.is_absolute() else os.path.relpath(file.path)
+        if package.main == file.path:
+            shown = str(self.file)
+        return Module(file.tree, shown, calls, self.known, UNREAD, RUN, package)
 
     def convert(self, kernel: str, named: str, output: Path | None) -> Converted:
         kernels = autotuned(self.module.tree)
@@ -111,6 +118,8 @@ class _Reader:
                 self.notes.append(not_translated(word, given.lineno))
         for line in changes_of_configs(self.module.tree, found.name):
             self.notes.append(f"line {line} changes {found.name}.configs, which is not followed.")
+        for path, names in sorted(self.package.taken.items()):
+            self.notes.append(f"{path.name} was read too: {', '.join(sorted(names))}.")
         listed = Listed(found.name, found.call.lineno, configs, keys, self.notes)
         return space_of(listed, self.file, output)
 

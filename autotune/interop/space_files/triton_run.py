@@ -1,7 +1,7 @@
 """The configurations of ``triton.autotune`` that a Python source makes when it is imported, as a space.yaml.
 
-For sources whose lists are made of what other files, the device or the environment say
-(:mod:`autotune.interop.space_files.triton_configs` reads the text alone). The import is in a process of its
+For sources whose lists are made of what other packages, the device or the environment say
+(:mod:`autotune.interop.space_files.triton_configs` reads texts alone). The import is in a process of its
 own, with the Python that autotune runs in.
 """
 

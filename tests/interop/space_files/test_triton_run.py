@@ -77,6 +77,8 @@ def read_back(file: Path, **arguments: str) -> Space:
 @pytest.mark.torch
 @needs_triton
 def test_a_source_of_a_package_gives_what_it_makes(source: Path) -> None:
+    unseen = SIZES.replace("def few", "def same(f): return f\n@same\ndef few")  # only running it tells
+    (source.parent / "sizes.py").write_text(unseen)
     with pytest.raises(InputError, match=r"few\(\).*is not understood") as refused:
         triton_configs.convert(source, "outside")
     assert "convert --run imports the source" in str(refused.value)

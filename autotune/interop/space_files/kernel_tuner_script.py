@@ -1,0 +1,258 @@
+"""The space of a script for Kernel Tuner as a space.yaml. The script is never run.
+
+``tune_params`` and ``restrictions`` of its ``tune_kernel(...)`` are worked out from the text, as lists of
+``triton.autotune`` are. A restriction is a condition in Python: a text, or a function that returns one.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import InputError, Location, Problem, nearest, shorten
+from autotune.interop.space_files.package_files import File, Files, imports_in, read_source
+from autotune.interop.space_files.package_values import Package
+from autotune.interop.space_files.python_operators import FUNCTIONS
+from autotune.interop.space_files.python_rules import rule_text
+from autotune.interop.space_files.python_source import Closure
+from autotune.interop.space_files.python_text import Module
+from autotune.interop.space_files.space_text import Converted, can_be_written
+from autotune.interop.space_files.triton_kernels import names_of
+from autotune.interop.space_files.triton_space import KERNEL_TUNER
+from autotune.space.configuration import Value
+from autotune.space.knobs.values import key
+
+ARGUMENTS = ("kernel_name", "kernel_source", "problem_size", "arguments", "tune_params")
+FURTHER = ("grid_div_x", "grid_div_y", "grid_div_z", "restrictions")
+"""What ``tune_kernel`` takes, in its order, as far as its space is made of it."""
+
+THREADS = ("block_size_x", "block_size_y", "block_size_z")
+"""Parameters that Kernel Tuner takes for the sides of a thread block."""
+
+OTHERWISE = "let Kernel Tuner write a T1 file, or the cache of what it measures, which autotune import reads"
+
+
+def convert(file: Path, kernel: str = "") -> Converted:
+    """The space of the ``tune_kernel`` in ``file``; of several, that of the kernel called ``kernel``.
+
+    Raises :class:`InputError` with the place of what is not understood.
+    """
+    try:
+        return _Script(file).convert(kernel)
+    except RecursionError:
+        raise InputError(Problem("the source is nested too deep", Location(str(file)))) from None
+
+
+def tuned_in(tree: ast.Module) -> list[ast.Call]:
+    """The calls of ``tune_kernel`` in a source that imports Kernel Tuner."""
+    modules = set[str]()
+    for statement, alias in imports_in(tree):
+        modules.add(statement.module or "" if isinstance(statement, ast.ImportFrom) else alias.name)
+    if KERNEL_TUNER not in {module.partition(".")[0] for module in modules}:
+        return []
+    names = names_of(tree, "tune_kernel")
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [one for one in calls if (getattr(one.func, "attr", "") or getattr(one.func, "id", "")) in names]
+
+
+class _Script:
+    """One script, and what is noted while it is read."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        text, tree = read_source(file)
+        files = Files(())
+        self.package = Package(files, file.resolve(), self.module_of, OTHERWISE)
+        self.module = self.module_of(files.add(file.resolve(), tree, text), self.package)
+        self.notes: list[str] = [
+            "the kernel's arguments and launch are not taken over: the objective says them."
+        ]
+        self.by_values: list[str] = []
+
+    def module_of(self, file: File, package: Package) -> Module:
+        shown = str(self.file) if package.main == file.path else os.path.relpath(file.path)
+        return Module(file.tree, shown, {"OrderedDict": _dictionary}, otherwise=OTHERWISE, others=package)
+
+    def convert(self, kernel: str) -> Converted:
+        call, name = self.chosen(kernel)
+        given = self.arguments(call)
+        knobs = self.knobs(given["tune_params"], call)
+        constraints: list[str] = []
+        if "restrictions" in given:
+            for restriction in self.restrictions(given["restrictions"], call):
+                constraints += self.rule(given["restrictions"], restriction, knobs)
+        self.note_threads(knobs)
+        self.notes += [
+            f"{shorten(part)} became a list of the values for which it holds: list anew what you change."
+            for part in dict.fromkeys(self.by_values)
+        ]
+        made = Converted(
+            name=re.sub(r"[^\w.-]+", "-", name).strip("-.")[:100] or "kernel",
+            about=f"The space of tune_kernel for {name} ({self.file.name}:{call.lineno}).",
+            objective="objective.py:Objective",
+            knobs=knobs,
+            default={name: values[0] for name, values in knobs.items()},
+            constraints=tuple(dict.fromkeys(constraints)),
+            workload=self.workload(given, call),
+            notes=self.notes,
+            file=str(self.file),
+        )
+        return made.with_feasible_default([*knobs])
+
+    def chosen(self, kernel: str) -> tuple[ast.Call, str]:
+        """The call that is meant, and the name of its kernel."""
+        found = [(call, self.name_of(call)) for call in tuned_in(self.module.tree)]
+        names = [name for _, name in found]
+        where = Location(str(self.file))
+        if kernel and kernel not in names:
+            meant = nearest(kernel, names)
+            raise InputError(Problem(f"there is no kernel {kernel!r}", where, ", ".join(names), meant))
+        meant_ones = [one for one in found if kernel in ("", one[1])]
+        if len(meant_ones) > 1:
+            lines = ", ".join(f"{name} on line {call.lineno}" for call, name in meant_ones)
+            raise InputError(Problem(f"tune_kernel is called for {lines}", where, "one, named by --kernel"))
+        return meant_ones[0]
+
+    def name_of(self, call: ast.Call) -> str:
+        """The name of a call's kernel; that of the script where it is not understood."""
+        try:
+            name = self.module.value(self.arguments(call)["kernel_name"], call)
+        except (InputError, KeyError):
+            name = None
+        return name if isinstance(name, str) and can_be_written(name) else self.file.stem
+
+    def arguments(self, call: ast.Call) -> dict[str, ast.expr]:
+        given = dict(zip((*ARGUMENTS, *FURTHER), call.args, strict=False))
+        given |= {word.arg: word.value for word in call.keywords if word.arg}
+        unseen = [word.value for word in call.keywords if word.arg is None]
+        unseen += [one for one in call.args if isinstance(one, ast.Starred)]
+        if unseen:
+            raise self.module.not_understood(unseen[0], "arguments are read where they are written out")
+        if "tune_params" not in given:
+            raise self.module.not_understood(call, "it has no tune_params")
+        return given
+
+    def knobs(self, node: ast.expr, call: ast.Call) -> dict[str, tuple[Value, ...]]:
+        """Each value once."""
+        found = self.module.value(node, call)
+        if not isinstance(found, dict) or not found:
+            raise self.module.not_understood(node, "tune_params is a dictionary of lists")
+        knobs: dict[str, tuple[Value, ...]] = {}
+        for name, values in found.items():
+            many = list(values)[:100_000] if isinstance(values, (list, tuple, range)) else []
+            wrong = [one for one in many if not isinstance(one, (bool, int, float, str))]
+            wrong += [one for one in many if not wrong and not can_be_written(one)]
+            if not isinstance(name, str) or wrong or not many:
+                said = (
+                    f"{name} can be {shorten(repr(wrong[0]))}" if wrong else f"{name} has no list of values"
+                )
+                raise self.module.not_understood(node, said)
+            knobs[name] = tuple({key(value): value for value in many}.values())
+        return knobs
+
+    def restrictions(self, node: ast.expr, call: ast.Call) -> Sequence[Any]:
+        found = self.module.value(node, call)
+        if found is None:
+            return ()
+        return found if isinstance(found, (list, tuple)) else [found]
+
+    def rule(self, node: ast.expr, restriction: Any, knobs: Mapping[str, tuple[Value, ...]]) -> Iterator[str]:
+        """The rule that a restriction comes to; none where it holds for all values."""
+        if isinstance(restriction, tuple) and len(restriction) == 2:
+            restriction = restriction[0]  # and the names of its parameters
+        where = self.place(node)
+        if isinstance(restriction, Closure):
+            where = self.place(restriction.function)
+            restriction = self.condition(restriction, knobs)
+        if not isinstance(restriction, str):
+            raise self.module.not_understood(node, "a restriction is a text, or a function that returns one")
+        found = rule_text(restriction, knobs, where)
+        self.by_values += found.listed
+        if found.text == "True":
+            self.notes.append(f"{shorten(restriction)} holds for all values: it is left out.")
+        else:
+            yield found.text
+
+    def condition(self, closure: Closure, knobs: Mapping[str, Sequence[Value]]) -> str:
+        """What a function returns, as a text over knobs; other names in it as what they stand for."""
+        function = closure.function
+        match function:
+            case ast.Lambda(body=body):
+                returned: ast.expr | None = body
+            case ast.FunctionDef(body=[*first, ast.Return(value=value)]) if all(map(_says_nothing, first)):
+                returned = value
+            case _:
+                returned = None
+        given = function.args
+        names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+        plain = not (given.vararg or given.kwarg or closure.defaults)
+        one_of_all = len(names) == 1 and names[0] not in knobs
+        if returned is None or not plain or not (one_of_all or {*names} <= {*knobs}):
+            why = "a restriction is one expression over parameters, or over one dictionary of them"
+            raise self.module.not_understood(function, why)
+        settled = _Settled(closure, {*names}).visit(copy.deepcopy(returned))
+        return ast.unparse(ast.fix_missing_locations(settled))
+
+    def workload(self, given: Mapping[str, ast.expr], call: ast.Call) -> dict[str, Value]:
+        try:
+            size = self.module.value(given["problem_size"], call)
+        except (InputError, KeyError):
+            return {}
+        sizes = tuple(size) if isinstance(size, (list, tuple)) else (size,)
+        plain = sizes and all(isinstance(one, int) and can_be_written(one) for one in sizes)
+        return {"problem_size": sizes} if plain else {}
+
+    def note_threads(self, knobs: Mapping[str, Sequence[Value]]) -> None:
+        if sides := [name for name in THREADS if name in knobs]:
+            self.notes.append(
+                "Kernel Tuner also leaves out thread blocks that are too large for the device: "
+                f"for that write the constraint {' * '.join(sides)} <= 1024, say."
+            )
+
+    def place(self, node: ast.AST) -> Location:
+        return Location(self.module.file, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
+
+
+class _Settled(ast.NodeTransformer):
+    """Puts the values of other names than a function's own in their place."""
+
+    def __init__(self, closure: Closure, own: set[str]) -> None:
+        self.closure = closure
+        self.own = own
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        source, scope = self.closure.source, self.closure.scope
+        if node.id in self.own or (
+            node.id in FUNCTIONS and node.id not in scope and not source.hides(node.id)
+        ):
+            return node
+        found = scope[node.id] if node.id in scope else source.named(node)
+        if isinstance(found, InputError):
+            raise found
+        if not isinstance(found, (bool, int, float, str)):
+            raise source.not_understood(node, "in a restriction it has to be a number or a text")
+        return ast.Constant(found)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Name) and node.func.id not in FUNCTIONS:
+            raise self.closure.source.not_understood(node)
+        if not isinstance(node.func, ast.Attribute):
+            return self.generic_visit(node)
+        node.args = [self.visit(one) for one in node.args]  # math.ceil(...) keeps its module
+        return node
+
+
+def _says_nothing(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _dictionary(node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> dict[Any, Any]:
+    try:
+        return dict(*given, **by_name)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"line {node.lineno}: {error}") from None

@@ -1,0 +1,137 @@
+"""A script for Kernel Tuner becomes a space with the configurations that its restrictions leave."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from autotune.errors import InputError
+from autotune.interop.space_files.kernel_tuner_script import convert
+
+SCRIPT = """
+from collections import OrderedDict
+import numpy
+from kernel_tuner import tune_kernel
+
+LIMIT = 64
+
+def tune():
+    size = (4096, 4096)
+    arguments = [numpy.random.randn(*size), numpy.int32(3)]
+    tune_params = OrderedDict()
+    tune_params["block_size_x"] = [2**i for i in range(3, 7)]
+    tune_params["block_size_y"] = [1, 2, 4]
+    tune_params["layout"] = ["row", "column"]
+    tune_params["pad"] = [0, 1]
+    restrictions = RESTRICTIONS
+    results, env = tune_kernel("add", "add.cu", size, arguments, tune_params, restrictions=restrictions)
+
+if __name__ == "__main__":
+    tune()
+"""
+
+ALL = [*product((8, 16, 32, 64), (1, 2, 4), ("row", "column"), (0, 1))]
+SMALL = {one for one in ALL if one[0] * one[1] <= 64}
+NAMES = ("block_size_x", "block_size_y", "layout", "pad")
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "script.py"
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("restrictions", "left"),
+    [
+        ("None", {*ALL}),
+        ("[]", {*ALL}),
+        ('["block_size_x * block_size_y <= 64"]', SMALL),
+        ('"block_size_x * block_size_y <= 64"', SMALL),
+        ('[f"block_size_x * block_size_y <= {LIMIT}"]', SMALL),
+        ("lambda p: p['block_size_x'] * p['block_size_y'] <= LIMIT", SMALL),
+        ("[lambda block_size_x, block_size_y: block_size_x * block_size_y <= LIMIT]", SMALL),
+        ("[(lambda block_size_y, block_size_x: block_size_x * block_size_y <= 64, list('xy'))]", SMALL),
+        ("[lambda p: p['pad'] == 0 or p['block_size_x'] % 32 == 0]",
+         {one for one in ALL if one[3] == 0 or one[0] % 32 == 0}),
+        ('["layout == \'row\'", lambda p: (p["block_size_x"] & 24) > 0 and not p["pad"]]',
+         {one for one in ALL if one[2] == "row" and one[0] & 24 and not one[3]}),
+    ],
+)  # fmt: skip
+def test_as_many_configurations_as_the_restrictions_leave(
+    tmp_path: Path, restrictions: str, left: set[object]
+) -> None:
+    converted = convert(write(tmp_path, SCRIPT.replace("RESTRICTIONS", restrictions)))
+    space = converted.checked()
+    assert {tuple(c[name] for name in NAMES) for c in space.feasible} == left
+    assert len(space.feasible) == len(left)
+    assert space.workload["problem_size"] == (4096, 4096)
+    assert converted.name == "add"
+    assert "block_size_x * block_size_y <= 1024" in " ".join(converted.notes)
+
+
+def test_a_function_is_a_restriction_where_it_returns_one_expression(tmp_path: Path) -> None:
+    function = (
+        'def small(p):\n    """What fits."""\n    return p["block_size_x"] * p["block_size_y"] <= LIMIT\n'
+    )
+    text = SCRIPT.replace("RESTRICTIONS", "small").replace("def tune", f"{function}\ndef tune")
+    assert len(convert(write(tmp_path, text)).checked().feasible) == len(SMALL)
+    longer = text.replace('    return p["block', '    x = 1\n    return x * p["block')
+    with pytest.raises(InputError, match="a restriction is one expression"):
+        convert(write(tmp_path, longer))
+
+
+def test_a_parameter_goes_before_a_name_of_the_script(tmp_path: Path) -> None:
+    text = SCRIPT.replace("LIMIT = 64", "block_size_x = 1").replace(
+        "RESTRICTIONS", "[lambda block_size_x: block_size_x > 8]"
+    )
+    space = convert(write(tmp_path, text)).checked()
+    assert {c["block_size_x"] for c in space.feasible} == {16, 32, 64}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("RESTRICTIONS", "[lambda q: q['blok'] > 1]", "there is no parameter 'blok'"),
+        ("RESTRICTIONS", "[lambda p: p['pad'] > unknown]", "assigns nothing to unknown"),
+        ("RESTRICTIONS", "[lambda p: unknown(p['pad'])]", r"unknown\(p\['pad'\]\)\" is not understood"),
+        ("RESTRICTIONS", "[lambda p, q: p['pad']]", "a restriction is one expression"),
+        ("RESTRICTIONS", "[lambda p, limit=LIMIT: p['pad'] < limit]", "a restriction is one expression"),
+        ("RESTRICTIONS", "unknown()", r"what unknown\(\) does is not known here"),
+        ("RESTRICTIONS", "[3]", "a restriction is a text"),
+        ("[1, 2, 4]", "numpy.arange(4)", r"script.py:13:35: .*numpy.arange"),
+        ("[1, 2, 4]", "[]", "block_size_y has no list of values"),
+        ("[1, 2, 4]", "[None]", "block_size_y can be None"),
+        ("restrictions=restrictions", "**more", "arguments are read where they are written out"),
+        ("arguments, tune_params,", "arguments,", "it has no tune_params"),
+        ("def tune():", "def tune(tune_params):", "."),
+    ],
+)
+def test_what_is_not_understood_is_said_with_its_place(tmp_path: Path, old: str, new: str, says: str) -> None:
+    text = SCRIPT.replace(old, new).replace("RESTRICTIONS", "[]")
+    if "tune(tune_params)" in text:
+        text = text.replace("    tune_params = OrderedDict()\n", "")
+    with pytest.raises(InputError, match=says) as raised:
+        convert(write(tmp_path, text))
+    assert "script.py:" in str(raised.value)
+
+
+def test_one_of_several_kernels_must_be_named(tmp_path: Path) -> None:
+    second = '    tune_kernel("reduce", "add.cu", 1, [], dict(block_size_x=[32, 64]))\n'
+    file = write(
+        tmp_path, SCRIPT.replace("RESTRICTIONS", "[]").replace("\nif __name", f"{second}\nif __name")
+    )
+    with pytest.raises(InputError, match="called for add on line 17, reduce on line 18"):
+        convert(file)
+    assert len(convert(file, "reduce").checked().feasible) == 2
+    with pytest.raises(InputError, match="did you mean 'reduce'"):
+        convert(file, "reduc")
+
+
+def test_parameters_may_come_from_another_file_beside_the_script(tmp_path: Path) -> None:
+    (tmp_path / "common.py").write_text("def limits(most):\n    return [f'block_size_x <= {most}']\n")
+    text = SCRIPT.replace("import numpy", "import numpy\nfrom common import limits")
+    space = convert(write(tmp_path, text.replace("RESTRICTIONS", "limits(16)"))).checked()
+    assert {c["block_size_x"] for c in space.feasible} == {8, 16}
