@@ -98,7 +98,7 @@ def snapshot(paths: Iterable[Path | str]) -> SourceSnapshot:
 
 def source_hash(paths: Iterable[Path | str]) -> str:
     """The ``source_hash`` that a snapshot of ``paths`` has, without asking git about the rest."""
-    return digest(_by_name(freeze(path, name, limit=0)[0] for name, path in named(paths).items()))
+    return digest(_by_name(freeze(path, name)[0] for name, path in named(paths).items()))
 
 
 def hash_of(folder: Path, names: Iterable[str]) -> str | None:
