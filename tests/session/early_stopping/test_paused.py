@@ -27,7 +27,7 @@ def test_a_bracket_learns_from_its_own_trials_while_they_are_paused(tmp_path: Pa
     assert kinds[0] == "default" and kinds.count("initial") < 4 and "initial" not in kinds[5:]
     with Store.open(tmp_path / "study.db", readonly=True) as store:
         knew = tell(store, store.trial(result.trials[8].id)).knew
-    assert knew is not None and len(knew.results) + knew.paused == knew.proposed == 8
+    assert knew is not None and knew.results + knew.paused == knew.proposed == 8
 
 
 def test_why_and_trial_count_the_same_results(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_why_and_trial_count_the_same_results(tmp_path: Path) -> None:
     with Store.open(tmp_path / "study.db", readonly=True) as store:
         trials = store.trials(store.study().id, purpose="search")
         stories = [tell(store, trial).knew for trial in trials]
-        assert [results_known(store, trial) for trial in trials] == [len(s.results) for s in stories if s]
+        assert [results_known(store, trial) for trial in trials] == [s.results for s in stories if s]
         assert any(trial.knew > results_known(store, trial) for trial in trials)
 
 
