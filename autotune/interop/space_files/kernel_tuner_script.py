@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
+from autotune.interop.space_files.listed_rules import say_listed
 from autotune.interop.space_files.package_files import File, Files, imports_in, read_source
 from autotune.interop.space_files.package_values import Package
 from autotune.interop.space_files.python_operators import FUNCTIONS
@@ -87,10 +88,7 @@ class _Script:
             for restriction in self.restrictions(given["restrictions"], call):
                 constraints += self.rule(given["restrictions"], restriction, knobs)
         self.note_threads(knobs)
-        self.notes += [
-            f"{shorten(part)} became a list of the values for which it holds: list anew what you change."
-            for part in dict.fromkeys(self.by_values)
-        ]
+        self.notes += say_listed(self.by_values)
         made = Converted(
             name=re.sub(r"[^\w.-]+", "-", name).strip("-.")[:100] or "kernel",
             about=f"The space of tune_kernel for {name} ({self.file.name}:{call.lineno}).",

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, shorten
+from autotune.interop.space_files.listed_rules import say_listed
 from autotune.interop.space_files.python_frame import Frame
 from autotune.interop.space_files.python_rules import rule_text
 from autotune.interop.space_files.python_text import Module, parsed
@@ -231,10 +232,7 @@ class _Reader:
             "the kernel's arguments and launch are not taken over: the objective says them.",
             *self.notes,
         ]
-        notes += [
-            f"{shorten(part)} became a list of the values for which it holds: list anew what you change."
-            for part in dict.fromkeys(self.by_values)
-        ]
+        notes += say_listed(self.by_values)
         made = Converted(
             name=re.sub(r"[^\w.-]+", "-", name).strip("-.")[:100] or "kernel",
             about=f"The space of {name} from {self.file.name}, a T1 file.",

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from math import prod
 
-from autotune.errors import InputError
+from autotune.errors import InputError, shorten
 from autotune.interop.space_files.exact_rules import exact_rules
 from autotune.interop.space_files.python_text import Module
 from autotune.space.configuration import Value
@@ -54,6 +54,14 @@ def listed(node: ast.expr, knobs: Mapping[str, Sequence[Value]]) -> Node | str:
     if sum(map(len, rules)) > LONGEST:
         return TOO_MANY
     return parse(" and ".join(f"({rule})" for rule in rules)) if rules else Literal(True)
+
+
+def say_listed(conditions: Iterable[str]) -> list[str]:
+    """A note for each of the ``conditions`` that were listed."""
+    return [
+        f"{shorten(condition)} became a list of the values for which it holds: list anew what you change."
+        for condition in dict.fromkeys(conditions)
+    ]
 
 
 def _is(node: ast.AST, name: str) -> bool:
