@@ -59,7 +59,7 @@ def fallen(verdicts: Sequence[VerdictRecord]) -> str:
     finalists += [DEFAULT] if DEFAULT in failed else []  # which may have been the only one
     label = finalists[0] if finalists else ""
     status, message = failed.get(label, ("", ""))
-    why = f": {label} ended as {status}" + (f" ({message})" if message else "") if label else ""
+    why = f": {label} ended as {status}{_in_brackets(message)}" if label else ""
     return f"{document.get('remark', '')}{why}"
 
 

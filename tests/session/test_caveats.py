@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from autotune.measure.outcome import Estimate
-from autotune.session.caveats import doubtful, fallen, fell
+from autotune.session.caveats import MOST_OF_A_MESSAGE, doubtful, fallen, fell
 from autotune.store.records import VerdictRecord
 
 
@@ -27,6 +27,16 @@ def test_why_nobody_stood_the_finale(failed: dict[str, list[str]], why: str) -> 
     """The default may have been the only one that was to be read again beside baselines."""
     document = {"configuration": None, "remark": "no finalist was read", "outcomes": failed}
     assert fallen([VerdictRecord(1, 1, 1, document, 0.0)]) == f"no finalist was read{why}"
+
+
+def test_a_long_message_is_cut_in_the_remark_on_a_finale_without_a_winner() -> None:
+    """Two thousand characters of a compiler's were printed, over many lines, where a remark has one."""
+    message = "no kernel\n" + "x" * 2000 + "\nfor this device"
+    failed = {"trial 3": ["crashed", message]}
+    document = {"configuration": None, "remark": "no finalist was read", "outcomes": failed}
+    said = fallen([VerdictRecord(1, 1, 1, document, 0.0)])
+    assert said.startswith("no finalist was read: trial 3 ended as crashed (no kernel x")
+    assert said.endswith("x for this device)") and len(said) < 2 * MOST_OF_A_MESSAGE
 
 
 def test_which_finalists_failed_in_a_finale_that_has_a_winner_is_said() -> None:
