@@ -18,12 +18,7 @@ from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
 from autotune.search.registry import strategy_class
 from autotune.session.opening.changed_space import say_changed_space
-from autotune.session.opening.identity import (
-    Identity,
-    describe_objective,
-    identify,
-    say_difference,
-)
+from autotune.session.opening.identity import Identity, describe_objective, identify, say_difference
 from autotune.session.same_failure import only_mistake
 from autotune.space.reading.places import place_of
 from autotune.space.spec import CallableObjective, ReplayObjective, StudySpec
@@ -39,7 +34,6 @@ class OpenedStudy:
     segment: SegmentRecord
     sources: tuple[Path, ...]
     """The objective's files, to be loaded anew if they change during the search."""
-    source: SourceSnapshot
     notes: tuple[str, ...]
     """What the user should be told: that and why the study is new, that its space or its code has changed."""
 
@@ -73,7 +67,7 @@ def open_study(
         notes.append(unread)
     segment, changed = _segment(store, record, source)
     watched = () if isinstance(spec.objective, CallableObjective) else sources  # a callable is loaded already
-    return OpenedStudy(record, segment, watched, source, (*notes, *changed))
+    return OpenedStudy(record, segment, watched, (*notes, *changed))
 
 
 def is_begun(spec: StudySpec, store: Store, environment: Environment) -> bool:
@@ -143,7 +137,7 @@ def next_segment(store: Store, opened: OpenedStudy) -> OpenedStudy:
     record = replace(opened.record, key=now.key, document=document)
     if now != before:
         store.update_key(record)
-    return replace(opened, record=record, segment=segment, source=source, notes=notes)
+    return replace(opened, record=record, segment=segment, notes=notes)
 
 
 def _find_or_begin(
@@ -208,18 +202,13 @@ def _segment(
 ) -> tuple[SegmentRecord, tuple[str, ...]]:
     """The latest segment if its sources are these, else a new one; and what the user should be told."""
     latest = store.latest_segment(record.id)
-    if latest is None:
-        return _open_segment(store, record, source, "the study begins"), ()
-    before = latest.document
-    if before.get("source_hash") != source.source_hash:
-        reason = f"the objective's source changed since segment {latest.number}"
-    elif before.get("tree_hash") != source.tree_hash:
-        reason = f"the code around it changed since segment {latest.number}"
-    else:
-        return latest, ()
-    note = f"{reason}: a new segment of study {record.label} begins, its trials are marked"
-    return _open_segment(store, record, source, reason), (note,)
-
-
-def _open_segment(store: Store, record: StudyRecord, source: SourceSnapshot, reason: str) -> SegmentRecord:
-    return store.open_segment(record.id, source.to_document(), source.artifacts, reason)
+    reason, notes = "the study begins", tuple[str, ...]()
+    if latest is not None:
+        before = latest.document
+        same_source = before.get("source_hash") == source.source_hash
+        if same_source and before.get("tree_hash") == source.tree_hash:
+            return latest, ()
+        what = "the code around it" if same_source else "the objective's source"
+        reason = f"{what} changed since segment {latest.number}"
+        notes = (f"{reason}: a new segment of study {record.label} begins, its trials are marked",)
+    return store.open_segment(record.id, source.to_document(), source.artifacts, reason), notes
