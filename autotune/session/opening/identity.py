@@ -10,6 +10,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from autotune.provenance.document import part_of
 from autotune.space.configuration import plain
 from autotune.space.spec import (
     CallableObjective,
@@ -84,7 +85,7 @@ def are_kin(one: StudyRecord, other: StudyRecord) -> bool:
     """Whether two studies of the same name differ in the workload alone, and have the same keys in it."""
     if one.name != other.name or set(one.workload) != set(other.workload):
         return False
-    mine, theirs = (study.document.get("identity", {}) for study in (one, other))
+    mine, theirs = (part_of(study.document, "identity") for study in (one, other))
     parts = [part for part in Identity.__dataclass_fields__ if part != "workload"]
     return all(mine.get(part, "") == theirs.get(part, "") for part in parts)
 

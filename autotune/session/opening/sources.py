@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autotune.likeness import distance
+from autotune.provenance.document import part_of
 from autotune.search.contract import Source
 from autotune.search.registry import strategy_class
 from autotune.session.observing import observe_record
@@ -124,7 +125,8 @@ def _alike(spec: StudySpec, study: StudyRecord, other: StudyRecord) -> bool:
         return False
     if _identity(other).get("resource", "") != _identity(study).get("resource", ""):
         return False
-    mine, theirs = {knob.name: _sort(knob.domain) for knob in spec.space.knobs}, _knobs(other)
+    mine = {knob.name: _sort(knob.domain) for knob in spec.space.knobs}
+    theirs = {name: _sort(knob) for name, knob in part_of(other.document, "space", "knobs").items()}
     if other.name == study.name or _same_objective(other, study):
         return any(theirs.get(name) == sort for name, sort in mine.items())
     return study.replayed and mine.keys() == theirs.keys()
@@ -148,13 +150,7 @@ def _same_goal(metric: Mapping[str, Any], goal: MetricSpec) -> bool:
 
 
 def _identity(study: StudyRecord) -> Mapping[str, Any]:
-    identity: Mapping[str, Any] = study.document.get("identity", {})
-    return identity
-
-
-def _knobs(study: StudyRecord) -> dict[str, str]:
-    """The kind of each knob (:func:`_sort`), by name."""
-    return {name: _sort(knob) for name, knob in study.document.get("space", {}).get("knobs", {}).items()}
+    return part_of(study.document, "identity")
 
 
 def _sort(domain: Mapping[str, object]) -> str:
@@ -177,8 +173,8 @@ def _source(store: Store, chosen: Chosen) -> Source:
 
 def device_of(environment: Mapping[str, Any]) -> str:
     """The names of the GPUs of a captured environment if it has any, else that of the processor."""
-    gpus = [str(gpu.get("name", "")) for gpu in environment.get("gpus", {}).get("devices", ())]
-    processor = environment.get("machine", {}).get("processor", {}).get("name", "")
+    gpus = [str(gpu.get("name", "")) for gpu in part_of(environment, "gpus").get("devices", ())]
+    processor = part_of(environment, "machine", "processor").get("name", "")
     return ", ".join(dict.fromkeys(filter(None, gpus))) or str(processor)
 
 

@@ -18,6 +18,7 @@ from autotune.errors import InputError, Problem
 from autotune.measure.loading.sources import source_files
 from autotune.measure.outcome import SAME_CODE_AS, Reading
 from autotune.provenance.code.frozen import snapshot
+from autotune.provenance.document import part_of
 from autotune.provenance.environment import capture
 from autotune.session.opening.frozen import laid_out
 from autotune.session.opening.identity import CALLABLE
@@ -166,8 +167,8 @@ def comparable_paces(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Whether the fixed piece of work is comparable in two environments: same processor, Python and NumPy."""
 
     def work(environment: Mapping[str, Any]) -> list[Any]:
-        processor = environment.get("machine", {}).get("processor")
-        return [processor, environment.get("python"), environment.get("packages", {}).get("numpy")]
+        processor = part_of(environment, "machine").get("processor")
+        return [processor, environment.get("python"), part_of(environment, "packages").get("numpy")]
 
     return None not in work(then) and work(then) == work(now)
 
