@@ -89,7 +89,7 @@ def cpu_facts(
         facts[name] = generic[name] if value is None else value
     if assumed:
         facts["assumed"] = assumed
-    return {**facts, "names": ("cpu", *(f"cuda:{index}" for index in range(len(gpus))))}
+    return {**facts, "names": _names(len(gpus))}
 
 
 def gpu_facts(index: int = 0) -> Mapping[str, Value] | None:
@@ -100,7 +100,11 @@ def gpu_facts(index: int = 0) -> Mapping[str, Value] | None:
 
 def device_names() -> tuple[str, ...]:
     """What work can be placed on here: ``cpu``, then ``cuda:0`` ..."""
-    return ("cpu", *(f"cuda:{index}" for index in range(len(query_gpus()))))
+    return _names(len(query_gpus()))
+
+
+def _names(gpus: int) -> tuple[str, ...]:
+    return ("cpu", *(f"cuda:{index}" for index in range(gpus)))
 
 
 def query_gpus() -> tuple[Mapping[str, object], ...]:
@@ -127,11 +131,10 @@ def _driver_present() -> bool:
 
 def _gpu(found: Mapping[str, object], count: int) -> Mapping[str, Value]:
     facts: dict[str, Value] = {"kind": "gpu"}
-    names = ("name", "memory_bytes", *cuda_query.ATTRIBUTES)
-    for name in names:
+    for name in ("name", "memory_bytes", *cuda_query.ATTRIBUTES):
         value = found.get(name)
         if isinstance(value, (int, str)) and name not in ("major", "minor"):
             facts[name] = value
     if "major" in found:
         facts["compute_capability"] = float(f"{found['major']}.{found.get('minor', 0)}")
-    return {**facts, "names": ("cpu", *(f"cuda:{index}" for index in range(count)))}
+    return {**facts, "names": _names(count)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,11 +33,11 @@ class Container(Documented):
     """The hardware threads that this process may run on."""
 
 
-def read_container(system: System, variables: Mapping[str, str] | None = None) -> Container:
+def read_container(system: System, variables: Mapping[str, str]) -> Container:
     """Describe what encloses the process; ``variables`` are its environment variables."""
     group = find_group(system, "memory")
     return Container(
-        kind=_kind(system, os.environ if variables is None else variables),
+        kind=_kind(system, variables),
         cgroup=group.version if group else None,
         limits=read_limits(system),
         affinity=allowed_threads(system),
