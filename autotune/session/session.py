@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from autotune.measure.outcome import Outcome
-from autotune.provenance.code.frozen import Signature, signature
+from autotune.provenance.code.files import Signature, signature
 from autotune.provenance.environment import Environment
 from autotune.session.answers import load_result, space_of
 from autotune.session.budget import limit_reached, out_of_time, overdue

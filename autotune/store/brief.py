@@ -18,8 +18,6 @@ from autotune.store.documents import decode_metrics, encode
 from autotune.store.records import Document
 from autotune.store.schema import SEARCHED, trials
 
-__all__ = ["BriefTrial", "brief_between", "facts_with", "made_from", "tally", "values_of"]
-
 MOST_OF_A_MESSAGE = 500
 """Characters of a message that are read."""
 

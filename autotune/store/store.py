@@ -25,7 +25,7 @@ from typing import Any, Self
 from autotune.measure.outcome import Outcome, Reading, Report
 from autotune.status import Status
 from autotune.store import portable
-from autotune.store.databases.address import default_url, read_address
+from autotune.store.databases.address import read_address
 from autotune.store.databases.database import Database
 from autotune.store.databases.opening import open_engine
 from autotune.store.databases.patience import begins_again, harmless_twice
@@ -44,8 +44,6 @@ from autotune.store.records import (
 from autotune.store.statements import asks, contents, pruning, recipes, reports, studies, trials
 from autotune.store.statements.prepared import Direct
 from autotune.store.statements.room import Room
-
-__all__ = ["LEASE_SECONDS", "Store", "default_url"]
 
 LEASE_SECONDS = 60.0
 """How long a trial that was handed out may stay without a sign of life before another session takes it for
@@ -84,7 +82,7 @@ class Store(StoreReader):
         readonly: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> Store:
-        """Open the store at ``url``, a database URL or the path of a file; see :func:`default_url`.
+        """Open the store at ``url``: see :func:`~autotune.store.databases.address.read_address`.
 
         A store that is not there is made, with its folder, and one of an older version is brought up to
         date; with ``readonly`` it must exist and not be empty. ``clock`` gives the time in UTC POSIX seconds.

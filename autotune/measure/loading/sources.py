@@ -13,7 +13,7 @@ from autotune.measure.loading.declared_sources import Declared, declared_sources
 from autotune.measure.loading.included_sources import with_included
 from autotune.measure.loading.target import split_target, target_file
 from autotune.provenance.code.files import is_file, is_folder
-from autotune.provenance.code.frozen import local_imports
+from autotune.provenance.code.imports import local_imports
 from autotune.space.spec import (
     CallableObjective,
     CommandObjective,

@@ -12,12 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from autotune.provenance.code.files import FrozenFile, Signature, freeze, named, signature
-from autotune.provenance.code.imports import local_imports
+from autotune.provenance.code.files import FrozenFile, freeze, named
 from autotune.provenance.code.repository import Repository, read_repository
 from autotune.provenance.document import Document, Documented, Json, digest, plain
-
-__all__ = ["Signature", "SourceSnapshot", "local_imports", "signature", "snapshot", "source_hash"]
 
 
 @dataclass(frozen=True)

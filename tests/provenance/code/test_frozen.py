@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from autotune.provenance.code.frozen import SourceSnapshot, signature, snapshot, source_hash
+from autotune.provenance.code.files import signature
+from autotune.provenance.code.frozen import SourceSnapshot, snapshot, source_hash
 from autotune.provenance.code.repository import (
     DIFF_BYTES,
     UNTRACKED_BYTES,
