@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -126,7 +127,7 @@ def cost_of(trial: TrialRecord) -> Cost:
 
 
 def mean_cost(costs: Sequence[Cost]) -> Cost:
-    return Cost(_mean([c.prepare for c in costs]), _mean([c.measure for c in costs]))
+    return Cost(statistics.fmean(c.prepare for c in costs), statistics.fmean(c.measure for c in costs))
 
 
 def duration(costs: Sequence[Cost], trials: int, preparers: int) -> Duration:
@@ -169,13 +170,9 @@ def _preparers(spec: StudySpec) -> int:
     return min(len(set(cores.preparing) - set(cores.measuring)), MOST_PREPARERS)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
 def _sum_of(values: Sequence[float], more: int) -> tuple[float, float]:
     """The expected sum of ``more`` values like these, and half of its prediction interval."""
-    n, mean = len(values), _mean(values)
+    n, mean = len(values), statistics.fmean(values)
     if n == 1:
         return more * mean, 0.0
     variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from autotune.measure.outcome import Estimate
@@ -32,7 +32,7 @@ class Comparison:
     high: float
 
     def to_document(self) -> dict[str, object]:
-        return {"against": self.against, "estimate": self.estimate, "low": self.low, "high": self.high}
+        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from autotune.measure.rules.significance import (
     speedup,
     winner,
 )
-from autotune.session.result import estimate_document
 from autotune.space.configuration import Configuration, plain
 from autotune.space.spec import MetricSpec, ReplayObjective, StudySpec, is_speed
 
@@ -176,7 +175,7 @@ def _said(gain: Mapping[str, Any] | None) -> str:
 
 
 def _metrics(standing: Standing) -> dict[str, Any]:
-    return {name: estimate_document(e) | {"error": e.error} for name, e in standing.metrics.items()}
+    return {name: asdict(estimate) for name, estimate in standing.metrics.items()}
 
 
 def _read_once(spec: StudySpec, default: Standing | None, finalists: Sequence[Standing]) -> str:

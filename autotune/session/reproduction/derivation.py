@@ -257,13 +257,12 @@ def _alike(one: object, other: object) -> bool:
 def _departure(
     ask: AskRecord, number: int, message: str, trial: TrialRecord | None, follows: Proposal | None
 ) -> Departure:
-    proposed = None if trial is None else _document(trial)
     return Departure(
         trial=number,
         session=ask.session_id,
         ask=ask.number,
         message=message,
-        proposed=proposed,
+        proposed=None if trial is None else _document(trial),
         follows=None if follows is None else _document(follows),
     )
 
