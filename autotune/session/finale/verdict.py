@@ -86,28 +86,6 @@ def judge(spec: StudySpec, standings: Sequence[Standing]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class _FreshRuns:
-    """The readings of some contenders in fresh processes, and how to compare two contenders by them."""
-
-    spec: StudySpec
-    runs: Sequence[Mapping[str, tuple[float, ...]]]
-    among: int
-    """How many finalists the winner was picked from; that widens the intervals of the finale's readings."""
-
-    def in_all(self, standing: Standing) -> bool:
-        """Whether the contender was read in each of the runs."""
-        return all(standing.label in run for run in self.runs)
-
-    def gain(self, reference: Standing, other: Standing) -> Ratio | Gain:
-        """How much better ``other`` is: by the runs, or by the finale if the runs have not read both."""
-        goal, confidence = self.spec.goals[0].direction, self.spec.measure.confidence
-        if not self.in_all(reference):
-            return speedup(reference.values, other.values, confidence, goal=goal, among=self.among)
-        one, two = ([run[who.label] for run in self.runs] for who in (reference, other))
-        return over_runs(one, two, confidence, goal=goal)
-
-
 def after_fresh_runs(
     spec: StudySpec,
     verdict: Mapping[str, Any],
@@ -118,20 +96,33 @@ def after_fresh_runs(
 
     ``runs`` has the readings of each run by label: of the winner, of the default, and perhaps of a baseline.
     """
+    goal, confidence = spec.goals[0].direction, spec.measure.confidence
+    # The winner was picked from so many; that widens the intervals of the finale's readings.
+    among = max(len(_finalists(standings)), 1)
+
+    def in_all(standing: Standing) -> bool:
+        return all(standing.label in run for run in runs)
+
+    def gain_over(reference: Standing, other: Standing) -> Ratio | Gain:
+        """How much better ``other`` is: by the runs, or by the finale if the runs have not read both."""
+        if not in_all(reference):
+            return speedup(reference.values, other.values, confidence, goal=goal, among=among)
+        one, two = ([run[who.label] for run in runs] for who in (reference, other))
+        return over_runs(one, two, confidence, goal=goal)
+
     default = next(s for s in standings if s.is_default)
     won = next(s for s in standings if s.label == verdict["label"])
-    fresh = _FreshRuns(spec, runs, max(len(_finalists(standings)), 1))
-    found = fresh.gain(default, won)
+    found = gain_over(default, won)
     is_ratio = isinstance(found, Ratio)
     holds = found.low > (1.0 if is_ratio else 0.0)
     baselines = [s for s in standings if _has_ratios(s, won)]
-    against = {s.label: fresh.gain(s, won if holds else default) for s in baselines}
+    against = {s.label: gain_over(s, won if holds else default) for s in baselines}
     before = verdict["speedup"] or verdict["gain"]
     said = {
         **verdict,
         "processes": len(runs),
         "in_one_process": before,
-        "strongest": next((s.label for s in baselines if fresh.in_all(s)), ""),
+        "strongest": next((s.label for s in baselines if in_all(s)), ""),
         "baselines": [_against(label, ratio) for label, ratio in against.items() if isinstance(ratio, Ratio)],
     }
     gain = _against("the default", found)
