@@ -8,11 +8,18 @@ from dataclasses import replace
 
 from autotune.errors import InputError
 from autotune.measure.outcome import NETWORK, READY_THREADS, Estimate
-from autotune.session.caveats import commonest_failure, doubtful, fallen, fell, nothing_found, unchecked
+from autotune.session.caveats import (
+    commonest_failure,
+    doubtful,
+    fallen,
+    fell,
+    nothing_found,
+    say_further_finales,
+    unchecked,
+)
 from autotune.session.finale.disturbed import say_busy
 from autotune.session.finale.drift import say_drift
 from autotune.session.front import front_numbers, front_of
-from autotune.session.remarks.further_finales import say_further_finales
 from autotune.session.remarks.oversubscribed import say_oversubscribed
 from autotune.session.remarks.substituted import say_substituted
 from autotune.session.result import Comparison, Result, better

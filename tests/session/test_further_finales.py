@@ -11,7 +11,7 @@ import autotune
 from autotune.cli.best import command as best
 from autotune.cli.report import command as report
 from autotune.session.answers import load_result
-from autotune.session.remarks.further_finales import say_further_finales
+from autotune.session.caveats import say_further_finales
 from tests.cli.calling import call, document
 from tests.report.studies import Written
 from tests.session.bowl import bowl, spec
