@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
 
 from autotune.measure.outcome import Reading
 from autotune.space.configuration import Configuration
@@ -27,6 +29,8 @@ from autotune.store.records import (
 )
 from autotune.store.statements import asks, contents, lookup, pruning, recipes, reports, studies
 from autotune.store.statements.reports import ReportRecord
+
+Item = TypeVar("Item")
 
 _TRIALS_AT_ONCE = 1000
 """How many trials, or the readings of how many, are fetched together."""
@@ -112,12 +116,7 @@ class StoreReader:
 
         Fetched in parts, so that a long study needs little memory and no transaction stays open.
         """
-        with self._database.read() as connection:
-            end = lookup.number_of_trials(connection, study_id)
-        for first in range(0, end, _TRIALS_AT_ONCE):
-            with self._database.read() as connection:
-                part = list(brief.brief_between(connection, study_id, first, first + _TRIALS_AT_ONCE))
-            yield from part
+        return self._part_by_part(study_id, brief.brief_between)
 
     def values_of(self, study_id: int, metrics: Sequence[str]) -> list[tuple[int, tuple[float, ...]]]:
         """``(number, values)`` of these metrics for each search trial that succeeded and has them all."""
@@ -191,11 +190,17 @@ class StoreReader:
 
         Fetched in parts, so that a long study needs little memory and no transaction stays open.
         """
+        return self._part_by_part(study_id, lookup.readings_between)
+
+    def _part_by_part(
+        self, study_id: int, between: Callable[[sa.Connection, int, int, int], Iterable[Item]]
+    ) -> Iterator[Item]:
+        """All that ``between`` finds, each time for the trials from one number up to another."""
         with self._database.read() as connection:
             end = lookup.number_of_trials(connection, study_id)
         for first in range(0, end, _TRIALS_AT_ONCE):
             with self._database.read() as connection:
-                part = lookup.readings_between(connection, study_id, first, first + _TRIALS_AT_ONCE)
+                part = list(between(connection, study_id, first, first + _TRIALS_AT_ONCE))
             yield from part
 
     def readings_in(self, trial_ids: Sequence[int]) -> list[tuple[int, tuple[Reading, ...]]]:
