@@ -34,7 +34,7 @@ class Waiting:
         return bool(self.to_prepare or self.to_check)
 
     def remember(self, known: Mapping[str, Known]) -> None:
-        """Learn which code was measured before."""
+        """Learn which code was measured before; nothing else counts as measured from now on."""
         self._same_code = SameCode(known)
 
     def admit(self, flight: Flight, checks_ahead: bool) -> Outcome | None:
@@ -61,7 +61,3 @@ class Waiting:
         for queue in queues:
             queue.clear()
         return taken
-
-    def forget_codes(self) -> None:
-        """The source has changed: what was measured before is other code."""
-        self._same_code = SameCode()

@@ -121,7 +121,7 @@ class WorkerExecutor(Executor):
     def reload(self) -> None:
         """A trial that is being measured goes on to its end, with the code by which it was prepared."""
         stale = self._waiting.take_all()
-        self._waiting.forget_codes()
+        self._waiting.remember({})  # what was measured before is other code
         stale += [slot.take() for slot in self._crew.preparers if slot.job]
         self._settling.lose("the objective's source has changed", stale)
         self._crew.renew()
