@@ -15,8 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from autotune.errors import shorten_middle
 from autotune.measure.clocks import monotonic
 from autotune.measure.rules.significance import Ratio, over_runs
+from autotune.session.caveats import MOST_OF_A_MESSAGE
 from autotune.session.execution.executor import Executor
 from autotune.session.finale.contender import Contender
 from autotune.session.finale.interleaved import read_again
@@ -112,7 +114,8 @@ def read_in_fresh_processes(
         for again in fresh:
             if again.failure is not None and again.configuration is not None:
                 outcome = outcomes[again.label]
-                how = f"ended as {outcome.status} in another process: {outcome.message}"
+                message = shorten_middle(outcome.message, MOST_OF_A_MESSAGE)
+                how = f"ended as {outcome.status} in another process: {message}"
                 return FreshRuns(runs, again.label, how)
         asked = [c for c, again in zip(asked, fresh, strict=True) if again.failure is None]
         goal = spec.goals[0].name
