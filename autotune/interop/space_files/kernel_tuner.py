@@ -99,7 +99,8 @@ def _no_time(recording: Recording) -> Problem:
     names = list(dict.fromkeys(name for entry in usable for name in entry.metrics))
     if not names:
         return Problem(f"no configuration of {recording.path} succeeded: there is nothing to replay")
-    keys = f"'replay: {recording.path.name}' and 'metrics: {{{names[0]}: {{goal: maximize}}}}', or minimize"
+    tuned = next((name for name in recording.objectives if name in names), names[0])
+    keys = f"'replay: {recording.path.name}' and 'metrics: {{{tuned}: {{goal: maximize}}}}', or minimize"
     return Problem(
         f"{recording.path} has no times, only {', '.join(names)}, and does not say whether more is better",
         hint=f"write a space file with its knobs, {keys}",
