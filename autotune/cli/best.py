@@ -51,18 +51,24 @@ def command(form: str, front: bool, study: str | None, store: str | None, as_jso
 
 
 def say(result: Result, form: str, front: bool) -> str:
-    """The best configuration, or each one on the front; YAML has a comment above it on how good it is."""
+    """The best configuration, or each one on the front; YAML has a comment above it on how good it is.
+
+    Above the best one it has the remark too: whoever keeps the file has to know what the answer is worth.
+    """
+    from autotune.interop.space_files.space_text import comment_lines
     from autotune.report.words.summary import headline, say_goals
     from autotune.space.spec import say_workload
 
     write, between = FORMS[form]
+    remark: list[str] = []
     if front:
         chosen = [(t.configuration, f"trial {t.number}: {say_goals(result, t)}") for t in result.front]
     else:
         assert result.best is not None
         workload = say_workload(result.study.workload)
         chosen = [(result.best, headline(result) + (f" for {workload}" if workload else ""))]
-    heads = [f"# {said}\n" if form == "yaml" else "" for _, said in chosen]
+        remark = comment_lines(f"Remark: {result.remark}") if result.remark else []
+    heads = ["\n".join([f"# {said}", *remark, ""]) if form == "yaml" else "" for _, said in chosen]
     return between.join(f"{head}{write(one)}" for head, (one, _) in zip(heads, chosen, strict=True))
 
 

@@ -83,7 +83,7 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
 def _recording(recording: Path, output: Path | None, force: bool, as_json: bool) -> int:
     from autotune.interop.space_files.kernel_tuner import space_document
     from autotune.measure.recordings.read import read_recording
-    from autotune.measure.recordings.replay import TIME
+    from autotune.measure.recordings.recording import TIME
     from autotune.report.numbers import say_count
     from autotune.report.text import one_line
 
@@ -118,6 +118,8 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
         if recorded.untimed:
             more = say_count(recorded.untimed, "more entry", "more entries")
             echo(f"{more} without a time or a word why there is none: left out, and tried by no search")
+        if lacking := recorded.lacking(TIME):
+            echo(f"{lacking:,} of them have other numbers, but no time: no search for time tries them")
         if recorded.objectives and TIME not in recorded.objectives:
             tuned = listed([one_line(name) for name in recorded.objectives])
             echo(f"it was tuned for {tuned}, and this space is for time: its 'metrics' say what for")

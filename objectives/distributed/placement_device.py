@@ -192,9 +192,9 @@ class Part:
         return sum(self.plan.place[reader] == self.device for reader in self.model.readers[item])
 
 
-def unsplit(model: Model, seed: int, dtype: torch.dtype = torch.float64) -> list[nn.Module]:
-    """All modules of the model, with the weights that the devices' ones of the same seed have."""
-    return [model.module(item, seed).to(dtype) for item in range(len(model.items))]
+def unsplit(model: Model, seed: int) -> list[nn.Module]:
+    """All modules of the model, in float64, with the weights that the devices' ones of the same seed have."""
+    return [model.module(item, seed).to(torch.float64) for item in range(len(model.items))]
 
 
 def unsplit_loss(model: Model, modules: Sequence[nn.Module], batch: tuple[torch.Tensor, ...]) -> torch.Tensor:

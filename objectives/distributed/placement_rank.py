@@ -22,6 +22,8 @@ from autotune.measure.memory import forget_peak, peak_resident
 WARM = 2
 _SMALL, _LARGE = 1 << 8, 1 << 16
 """Floats of the messages that a link is measured by."""
+_TRIPS = 5
+"""So many of each, there and back."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def _profile_items(
     return seconds, [output.numel() * output.element_size() for output in outputs]
 
 
-def _profile_links(rank: Rank, peers: Peers, repeats: int = 5) -> tuple[list[float], list[float]]:
+def _profile_links(rank: Rank, peers: Peers) -> tuple[list[float], list[float]]:
     latency, rate = [0.0] * rank.world, [float("inf")] * rank.world
     for one in range(rank.world):
         for other in range(rank.world):
@@ -140,7 +142,7 @@ def _profile_links(rank: Rank, peers: Peers, repeats: int = 5) -> tuple[list[flo
             if one == other or rank.rank not in (one, other):
                 continue
             rank.beat("communicate")
-            small, large = (_trip(rank, peers, one, other, size, repeats) for size in (_SMALL, _LARGE))
+            small, large = (_trip(rank, peers, one, other, size) for size in (_SMALL, _LARGE))
             if rank.rank == one:
                 # There with the data, back with an empty answer.
                 slope = max(large - small, 1e-9) / (4 * (_LARGE - _SMALL))
@@ -149,9 +151,9 @@ def _profile_links(rank: Rank, peers: Peers, repeats: int = 5) -> tuple[list[flo
     return latency, rate
 
 
-def _trip(rank: Rank, peers: Peers, one: int, other: int, size: int, repeats: int) -> float:
+def _trip(rank: Rank, peers: Peers, one: int, other: int, size: int) -> float:
     times = []
-    for _ in range(repeats):
+    for _ in range(_TRIPS):
         if rank.rank == one:
             block = torch.zeros(size)
             begun = time.monotonic()

@@ -83,8 +83,8 @@ class Mix:
 class Contents:
     """Which keys are there, with which values: the truth that a store is compared with."""
 
-    def __init__(self, rows: int, mean_bytes: int, skew: float, seed: int = 0) -> None:
-        rng = np.random.default_rng(seed)
+    def __init__(self, rows: int, mean_bytes: int, skew: float) -> None:
+        rng = np.random.default_rng(0)
         self.rows, self._mean = rows, mean_bytes
         self._side = rng.integers(0, 2, rows)
         self._version = np.zeros(rows, np.int64)

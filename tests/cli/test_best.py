@@ -106,3 +106,18 @@ def test_a_verdict_that_says_only_who_won_is_read(tmp_path: Path) -> None:
         arguments = ["-o", str(tmp_path / "report.html")] if verb is report.command else []
         done = call(verb, *arguments, "--store", tmp_path / "study.db")
         assert done.exception is None, done.exception
+
+
+def test_yaml_says_what_the_winner_is_worth(tmp_path: Path) -> None:
+    """The remark had been in JSON and in what a search prints, but not in what a program is given."""
+    with make(tmp_path / "study.db") as store:
+        verdict = {"configuration": {"tile": 4}, "label": "trial 5", "speedup": None}
+        remark = "the machine was busy\n{for: half of it} " + "and for longer " * 20
+        store.save_verdict(store.study(None).id, 1, verdict | {"remark": remark})
+    printed = call(best.command, "--store", tmp_path / "study.db").stdout
+    first, second, *_, last = printed.splitlines()
+    assert first.startswith("# winner of ")
+    assert second.startswith("# Remark: the machine was busy {for: half of it} and for longer")
+    assert YAML(typ="safe", pure=True).load(printed) == {"tile": 4} and last == "tile: 4"
+    for other in ("env", "flags", "set"):
+        assert "#" not in call(best.command, "--format", other, "--store", tmp_path / "study.db").stdout

@@ -33,7 +33,7 @@ knobs:
 constraints: ["m % tile == 0"]
 search: {strategy: grid}
 measure: {min_readings: 3, max_readings: 3, finalists: 1, timeout: 10}
-budget: {trials: 26}
+budget: {trials: 26, time: 500s}  # with time for fresh processes on a slow machine too
 """
 
 OBJECTIVE = """

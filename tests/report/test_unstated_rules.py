@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import product
 
 import numpy as np
@@ -94,3 +96,13 @@ def test_where_all_guesses_are_refuted_none_is_told() -> None:
     assert unstated_rules([*odd, *even], {}) != ()
     for place in range(0, len(even), 100):
         assert unstated_rules([*odd, *even[:place], *refuting, *even[place:]], {}) == ()
+
+
+def test_guessing_does_not_load_what_fits_a_process() -> None:
+    """``show`` and ``report`` guess for every study with failures; scipy.optimize was half the cost."""
+    guess = "from autotune.search.models import hypotheses, rule_text, thinning"
+    program = f"import sys; {guess}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "autotune.search.models.hypotheses" in loaded
+    assert not loaded & {"scipy.optimize", "autotune.search.models.gaussian_process"}

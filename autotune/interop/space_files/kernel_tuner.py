@@ -11,7 +11,7 @@ from autotune.errors import InputError, Problem, shorten
 from autotune.interop.space_files.recorded_conditions import conditions
 from autotune.interop.space_files.space_text import can_be_written, comment_lines, knob_lines
 from autotune.measure.commands.placeholders import yaml_key, yaml_value
-from autotune.measure.recordings.recording import Entry, Recording
+from autotune.measure.recordings.recording import TIME, Entry, Recording
 from autotune.space.language.syntax import check_name
 from autotune.status import Status
 
@@ -77,6 +77,8 @@ def _comment(recording: Recording) -> list[str]:
     text = f"{what}: {len(recording.entries):,} recorded configurations, {failed:,} of them failed."
     text += f" The recording is damaged: {recording.damage}." if recording.damage else ""
     text += f" Left out, since they have no time: {recording.untimed:,}." if recording.untimed else ""
+    if lacking := recording.lacking(TIME):
+        text += f" Left out while time is a goal, since they only have other numbers: {lacking:,}."
     text += " Nothing is measured: readings and durations are those of the recording."
     return comment_lines(text)
 
@@ -97,7 +99,8 @@ def _no_time(recording: Recording) -> Problem:
     names = list(dict.fromkeys(name for entry in usable for name in entry.metrics))
     if not names:
         return Problem(f"no configuration of {recording.path} succeeded: there is nothing to replay")
-    keys = f"'replay: {recording.path.name}' and 'metrics: {{{names[0]}: {{goal: maximize}}}}', or minimize"
+    tuned = next((name for name in recording.objectives if name in names), names[0])
+    keys = f"'replay: {recording.path.name}' and 'metrics: {{{tuned}: {{goal: maximize}}}}', or minimize"
     return Problem(
         f"{recording.path} has no times, only {', '.join(names)}, and does not say whether more is better",
         hint=f"write a space file with its knobs, {keys}",

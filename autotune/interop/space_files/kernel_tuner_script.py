@@ -27,6 +27,8 @@ from autotune.interop.space_files.triton_kernels import names_of
 from autotune.interop.space_files.triton_space import KERNEL_TUNER
 from autotune.space.configuration import Value
 from autotune.space.knobs.values import key
+from autotune.space.language.parser import parse
+from autotune.space.language.syntax import Binary, Boolean, Comparison, Literal, Name, Node
 
 ARGUMENTS = ("kernel_name", "kernel_source", "problem_size", "arguments", "tune_params")
 FURTHER = ("grid_div_x", "grid_div_y", "grid_div_z", "restrictions")
@@ -34,6 +36,8 @@ FURTHER = ("grid_div_x", "grid_div_y", "grid_div_z", "restrictions")
 
 THREADS = ("block_size_x", "block_size_y", "block_size_z")
 """Parameters that Kernel Tuner takes for the sides of a thread block."""
+MOST_THREADS = 1024
+"""No device allows a block more threads than so many."""
 
 OTHERWISE = "let Kernel Tuner write a T1 file, or the cache of what it measures, which autotune import reads"
 
@@ -87,7 +91,7 @@ class _Script:
         if "restrictions" in given:
             for restriction in self.restrictions(given["restrictions"], call):
                 constraints += self.rule(given["restrictions"], restriction, knobs)
-        self.note_threads(knobs)
+        self.note_threads(knobs, constraints)
         self.notes += say_listed(self.by_values)
         made = Converted(
             name=re.sub(r"[^\w.-]+", "-", name).strip("-.")[:100] or "kernel",
@@ -205,15 +209,39 @@ class _Script:
         plain = sizes and all(isinstance(one, int) and can_be_written(one) for one in sizes)
         return {"problem_size": sizes} if plain else {}
 
-    def note_threads(self, knobs: Mapping[str, Sequence[Value]]) -> None:
-        if sides := [name for name in THREADS if name in knobs]:
+    def note_threads(self, knobs: Mapping[str, Sequence[Value]], constraints: Sequence[str]) -> None:
+        """Name the constraint that Kernel Tuner adds to a script's, unless the script has one like it."""
+        sides = [name for name in THREADS if name in knobs]
+        if sides and not any(_limits(parse(rule), sides) for rule in constraints):
             self.notes.append(
                 "Kernel Tuner also leaves out thread blocks that are too large for the device: "
-                f"for that write the constraint {' * '.join(sides)} <= 1024, say."
+                f"for that write the constraint {' * '.join(sides)} <= {MOST_THREADS}, say."
             )
 
     def place(self, node: ast.AST) -> Location:
         return Location(self.module.file, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
+
+
+def _limits(rule: Node, sides: Sequence[str]) -> bool:
+    """Whether a rule says that the product of ``sides`` is at most :data:`MOST_THREADS`, or less."""
+    if isinstance(rule, Boolean) and rule.operator == "and":
+        return any(_limits(part, sides) for part in rule.operands)
+    if not isinstance(rule, Comparison):
+        return False
+    for sign, left, right in zip(rule.operators, rule.operands[:-1], rule.operands[1:], strict=True):
+        less, more = (right, left) if sign in (">", ">=") else (left, right)
+        bound = more.value if isinstance(more, Literal) else None
+        small = isinstance(bound, (int, float)) and bound <= MOST_THREADS
+        if sign in ("<", "<=", ">", ">=") and small and sorted(_factors(less)) == sorted(sides):
+            return True
+    return False
+
+
+def _factors(product: Node) -> list[str]:
+    """The names in a product of names; anything else in it as an empty one."""
+    if isinstance(product, Binary) and product.operator == "*":
+        return [*_factors(product.left), *_factors(product.right)]
+    return [product.name if isinstance(product, Name) else ""]
 
 
 class _Settled(ast.NodeTransformer):

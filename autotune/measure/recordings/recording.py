@@ -11,6 +11,9 @@ from typing import Literal
 from autotune.space.configuration import Configuration, Value
 from autotune.status import Status
 
+TIME = "time"
+"""The one metric of which a recording has raw readings."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -32,6 +35,11 @@ class Entry:
     """Other recorded numbers (``GFLOP/s``, energy), in the recording's own units."""
     error: str = ""
     """The recording's word for the failure."""
+
+    def is_complete(self, goals: Iterable[str]) -> bool:
+        """Whether it has a number for each of ``goals``, or lacks one because it failed or was pruned."""
+        recorded = {*self.metrics} if self.time is None else {*self.metrics, TIME}
+        return self.status is not Status.OK or recorded.issuperset(goals)
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,10 @@ class Recording:
     _firsts: dict[tuple[str, ...], dict[tuple[object, ...], Entry]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
+
+    def lacking(self, goal: str) -> int:
+        """How many successes have no number for ``goal``."""
+        return sum(not entry.is_complete([goal]) for entry in self.entries)
 
     @cached_property
     def _by_key(self) -> dict[tuple[object, ...], Entry]:

@@ -6,7 +6,7 @@ measurement on this machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -27,7 +27,7 @@ from autotune.measure.objective import (
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.recordings.formats import seconds_in
 from autotune.measure.recordings.read import read_recording
-from autotune.measure.recordings.recording import Entry, Recording
+from autotune.measure.recordings.recording import TIME, Entry, Recording
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.statistics import estimate
 from autotune.space.configuration import Configuration, FrozenMap, Value, plain
@@ -36,9 +36,6 @@ from autotune.status import Status
 
 if TYPE_CHECKING:
     from autotune.space.space import Space
-
-TIME = "time"
-"""The one metric of which a recording has raw readings."""
 
 
 class RecordedCrash(Signal):
@@ -221,16 +218,18 @@ def _stamp(file: Path) -> tuple[int, int]:
 def limit_to_recording(spec: StudySpec) -> StudySpec:
     """``spec`` with its space limited to the configurations that were recorded, and the recording in it.
 
-    The space may leave out knobs that have a single recorded value, and may be narrower than the
-    recording. Raises :class:`InputError` where it has a knob that was not recorded, leaves out one
-    that was varied, or holds no recorded configuration at all.
+    A success that lacks the number of a goal cannot be replayed, and is left out as well. The space may leave
+    out knobs that have a single recorded value, and may be narrower than the recording. Raises
+    :class:`InputError` where it has a knob that was not recorded, leaves out one that was varied, or holds
+    no recorded configuration at all.
     """
     read = read_once(spec)
     recording = read.recording
     problems = _knob_problems(spec, recording)
     if problems:
         raise InputError(problems)
-    rows = list(_rows(spec.space, recording))
+    goals = [metric.name for metric in spec.metrics if metric.goal]
+    rows = list(_rows(spec.space, recording, goals))
     if not rows:
         raise InputError(
             Problem(
@@ -242,11 +241,13 @@ def limit_to_recording(spec: StudySpec) -> StudySpec:
     return replace(spec, space=spec.space.limited_to(rows), objective=read)
 
 
-def _rows(space: Space, recording: Recording) -> Iterator[Configuration]:
+def _rows(space: Space, recording: Recording, goals: Sequence[str]) -> Iterator[Configuration]:
     """The recorded configurations that ``space`` allows, with values in its canonical form."""
     conditional = any(knob.when is not None for knob in space.knobs)
     forms: dict[tuple[str, bool, Value], Value | None] = {}
     for entry in recording.entries:
+        if not entry.is_complete(goals):
+            continue
         values: dict[str, Value] = {}
         for knob in space.knobs:
             if (given := entry.configuration.get(knob.name)) is None:

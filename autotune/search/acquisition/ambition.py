@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 from autotune.search.contract import Problem
+from autotune.search.models.arrays import Floats
 from autotune.search.models.features import Features, is_long_range
-from autotune.search.models.gaussian_process import Floats
 
 AMBITION = 30.0
 """The improvement asked for is this, divided by the number of observations."""

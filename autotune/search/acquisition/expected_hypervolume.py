@@ -20,9 +20,9 @@ from autotune.search.acquisition.expected_improvement import log_expected_improv
 from autotune.search.acquisition.pareto import contributions, free_boxes, non_dominated
 from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.contract import Observation, Problem
+from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.bounds import is_bounded
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import Floats, Integers
 from autotune.search.models.history import History, Targets
 from autotune.search.models.surrogate import Prediction, Surrogate, fit_due
 from autotune.space.configuration import Configuration

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
-from autotune.search.models.gaussian_process import Floats
+from autotune.search.models.arrays import Floats
 
 FAR = -6.0
 """Standard deviations below which the expected improvement is computed by its asymptote."""

@@ -14,10 +14,10 @@ import numpy as np
 
 from autotune.search.candidates.pool import Pool
 from autotune.search.contract import Observation, Problem, Reason
+from autotune.search.models.arrays import Floats
 from autotune.search.models.bounds import Bounds, as_run
 from autotune.search.models.feasibility import Feasibility
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import Floats
 from autotune.space.configuration import Configuration
 
 NEAREST = 4

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.candidates.assemble import at, of_active
+from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.features import LONG, Features
-from autotune.search.models.gaussian_process import Floats, Inputs, Integers
+from autotune.search.models.gaussian_process import Inputs
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knobs.items import Items
 

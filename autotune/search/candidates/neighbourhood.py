@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from autotune.search.candidates.assemble import at, of_active
 from autotune.search.candidates.sampled import groups
 from autotune.search.candidates.scales import STEPS
+from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.features import SMALL_TABLE, Features
-from autotune.search.models.gaussian_process import Floats, Inputs, Integers
+from autotune.search.models.gaussian_process import Inputs
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knobs import IntegerRange
 from autotune.space.knobs.items import Items

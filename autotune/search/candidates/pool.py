@@ -18,8 +18,9 @@ import numpy as np
 from autotune.search.candidates.assemble import assemble
 from autotune.search.candidates.mutants import Changes, Mutants
 from autotune.search.candidates.neighbourhood import Nearby, Scales, Surroundings
+from autotune.search.models.arrays import Integers
 from autotune.search.models.features import Features, is_long_range
-from autotune.search.models.gaussian_process import Inputs, Integers
+from autotune.search.models.gaussian_process import Inputs
 from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 

@@ -17,10 +17,11 @@ from scipy.special import log_ndtr
 
 from autotune.search.candidates.pool import Pool
 from autotune.search.contract import Observation, Problem
+from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.demand import Fitted, Scale, likelier
 from autotune.search.models.features import Features
 from autotune.search.models.fidelity import HUGE
-from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
+from autotune.search.models.gaussian_process import GaussianProcess, Inputs, Prior
 from autotune.search.models.posterior import Posterior
 from autotune.space.spec import MetricSpec
 from autotune.status import Status

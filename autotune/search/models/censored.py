@@ -19,7 +19,8 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.special import log_ndtr
 
-from autotune.search.models.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Integers
+from autotune.search.models.arrays import Floats, Integers
+from autotune.search.models.gaussian_process import JITTER, GaussianProcess, Inputs
 from autotune.search.models.posterior import Posterior
 
 SWEEPS = 12

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from autotune import errors
 from autotune.errors import InputError
 from autotune.search.contract import Observation, Problem
+from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import Floats, Inputs, Integers
+from autotune.search.models.gaussian_process import Inputs
 from autotune.status import Status
 
 RIDGE = 1.0

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from autotune.search.models.arrays import Floats
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Prior
+from autotune.search.models.gaussian_process import JITTER, GaussianProcess, Inputs, Prior
 from autotune.search.models.sums import Sum
 
 Flags = NDArray[np.bool_]

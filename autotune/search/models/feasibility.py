@@ -22,10 +22,11 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from autotune.search.candidates.pool import Pool
 from autotune.search.contract import Observation
+from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.censored import CensoredProcess, Known
 from autotune.search.models.demand import Fitted, Scale, likelier
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
+from autotune.search.models.gaussian_process import GaussianProcess, Inputs, Prior
 from autotune.search.models.rules import Rules
 from autotune.search.models.thinning import thinned
 from autotune.search.models.trend import OF_SIZES, Trend

@@ -10,7 +10,8 @@ from typing import Self
 
 import numpy as np
 
-from autotune.search.models.gaussian_process import Columns, Floats, Inputs, Integers
+from autotune.search.models.arrays import Floats, Integers
+from autotune.search.models.gaussian_process import Columns, Inputs
 from autotune.search.models.roundness import round_ranges
 from autotune.space.configuration import Value
 from autotune.space.knobs import FloatRange, IntegerRange

@@ -21,13 +21,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from autotune.search.models.arrays import Flags, Floats, Integers
 
 SQRT5 = math.sqrt(5.0)
 JITTER = 1e-8

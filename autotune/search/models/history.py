@@ -10,9 +10,9 @@ import numpy as np
 
 from autotune.search.contract import Observation, Problem
 from autotune.search.loss import failures_as_worst, signed, signed_at_full
+from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.bounds import FAR, past_bound
 from autotune.search.models.fidelity import HUGE, AtFull
-from autotune.search.models.gaussian_process import Floats, Integers
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 

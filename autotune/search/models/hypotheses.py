@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, logsumexp
 
-from autotune.search.models.gaussian_process import Floats
+from autotune.search.models.arrays import Floats
 from autotune.search.models.products import NEAR, Mask, Products, is_whole
 
 SOME = 0.2

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from autotune.search.models.gaussian_process import JITTER, Floats, GaussianProcess, Inputs, Integers, View
+from autotune.search.models.arrays import Floats, Integers
+from autotune.search.models.gaussian_process import JITTER, GaussianProcess, Inputs, View
 
 SPARE = 64
 """How many rows are set aside for future observations."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from autotune.search.models.arrays import Floats
 from autotune.search.models.demand import CLOSE, log_densities
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs
+from autotune.search.models.gaussian_process import GaussianProcess, Inputs
 from autotune.search.models.trend import Trend
 
 FEWEST = 3

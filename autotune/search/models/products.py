@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations, product
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import Floats, Integers
+from autotune.search.models.arrays import Floats, Integers
 from autotune.space.knobs.knob import Knob
+
+if TYPE_CHECKING:
+    from autotune.search.models.features import Features
 
 Mask = NDArray[np.bool_]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autotune.search.models.gaussian_process import Floats, Integers
+from autotune.search.models.arrays import Floats, Integers
 from autotune.space.knobs import IntegerRange
 from autotune.space.knobs.knob import Knob
 

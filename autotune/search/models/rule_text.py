@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from autotune.search.models.gaussian_process import Floats
+from autotune.search.models.arrays import Floats
 from autotune.search.models.hypotheses import Suspects
 
 

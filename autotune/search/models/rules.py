@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from autotune.search.contract import Observation
+from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import Floats, Integers
 from autotune.search.models.hypotheses import LEAST, Suspects, suspected
 from autotune.search.models.products import Numbers
 from autotune.search.models.thinning import thinned

@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from autotune.search.contract import Problem, Source
+from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import (
-    JITTER,
-    Floats,
-    GaussianProcess,
-    Inputs,
-    Integers,
-    Prior,
-)
+from autotune.search.models.gaussian_process import JITTER, GaussianProcess, Inputs, Prior
 from autotune.search.models.history import History, Targets, chosen
 
 FITTED = 120

@@ -14,8 +14,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.features import GONE, Features
-from autotune.search.models.gaussian_process import LARGEST_CODE, Floats, Inputs, Integers
+from autotune.search.models.gaussian_process import LARGEST_CODE, Inputs
 from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.knobs.knob import Knob
 

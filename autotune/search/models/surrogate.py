@@ -9,10 +9,11 @@ import numpy as np
 
 from autotune.search.candidates.pool import Pool
 from autotune.search.contract import Observation, Problem
+from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.bounds import Bounds, as_run
 from autotune.search.models.feasibility import Feasibility
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs, Integers, Prior
+from autotune.search.models.gaussian_process import GaussianProcess, Inputs, Prior
 from autotune.search.models.history import History, Targets, chosen
 from autotune.search.models.posterior import TINY, Points, Posterior
 from autotune.search.models.power_law import law_of

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.contract import Observation
-from autotune.search.models.gaussian_process import Integers
+from autotune.search.models.arrays import Integers
 
 MOST = 200
 """The most trials. More hardly teach more, and the cost of learning grows with their square and cube."""

@@ -19,8 +19,9 @@ from scipy.optimize import nnls
 
 from autotune.search.candidates.assemble import assemble
 from autotune.search.contract import Observation, Problem, Reason, Source
+from autotune.search.models.arrays import Floats
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import Floats, GaussianProcess, Inputs
+from autotune.search.models.gaussian_process import GaussianProcess, Inputs
 from autotune.search.models.history import History, chosen
 from autotune.search.models.source_model import SourceModel
 from autotune.space.configuration import Configuration

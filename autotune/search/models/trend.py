@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.features import GONE, SMALL_TABLE, Features
-from autotune.search.models.gaussian_process import LARGEST_CODE, Floats, Inputs, Integers
+from autotune.search.models.gaussian_process import LARGEST_CODE, Inputs
 from autotune.space.configuration import Value
 from autotune.space.knobs.knob import Knob
 

@@ -19,9 +19,10 @@ from autotune.search.candidates.climb import STEPS, STEPS_AMONG_MANY, Candidate,
 from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Reason, Strategy
+from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.cost import Cost, emphasis
 from autotune.search.models.features import IRREGULAR, Features
-from autotune.search.models.gaussian_process import Floats, Inputs, Integers
+from autotune.search.models.gaussian_process import Inputs
 from autotune.search.models.history import History, Targets
 from autotune.search.models.surrogate import Leader, Prediction, Surrogate, fit_due
 from autotune.search.models.transfer import Belief, Transfer

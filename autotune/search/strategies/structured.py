@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from autotune.search.contract import Observation, Problem
 from autotune.search.loss import signed
+from autotune.search.models.arrays import Integers
 from autotune.search.models.bottleneck import BUSY_NOISE, Beliefs, Bottleneck, Data, Floats, Rows, Shape
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import GaussianProcess, Inputs, Integers
+from autotune.search.models.gaussian_process import GaussianProcess, Inputs
 from autotune.search.models.history import History, Targets
 from autotune.search.models.posterior import Posterior
 from autotune.search.models.surrogate import fit_due

@@ -16,6 +16,8 @@ from autotune.measure.groups.rank import Rank
 
 TRYING = "trying"
 _BLOCK = 1 << 18
+_STREAMS = 4
+_PINGS = 30
 
 
 @dataclass(frozen=True)
@@ -28,16 +30,16 @@ class Tried:
     """Bits a second that rank 1 got, once under way."""
 
 
-def try_link(group: ProcessGroup, seconds: float = 0.5, streams: int = 4) -> Tried:
+def try_link(group: ProcessGroup, seconds: float = 0.5) -> Tried:
     """Measure the link between the first two ranks of a group."""
-    return Tried(*group.run(_try, seconds, streams).results[1])
+    return Tried(*group.run(_try, seconds).results[1])
 
 
-def _try(rank: Rank, seconds: float, streams: int) -> tuple[float, float]:
+def _try(rank: Rank, seconds: float) -> tuple[float, float]:
     if rank.rank > 1:
         return 0.0, 0.0
     rank.beat("connect")
-    connections = _connect(rank, streams + 1)
+    connections = _connect(rank, 1 + _STREAMS)
     rank.beat("round trip")
     trip = _ping(rank, connections[0])
     rank.beat("bandwidth")
@@ -61,10 +63,10 @@ def _connect(rank: Rank, count: int) -> list[socket.socket]:
     return found
 
 
-def _ping(rank: Rank, connection: socket.socket, count: int = 30) -> float:
+def _ping(rank: Rank, connection: socket.socket) -> float:
     """Rank 1 asks."""
     times = []
-    for _ in range(count):
+    for _ in range(_PINGS):
         begun = time.perf_counter()
         if rank.rank == 1:
             connection.send(b"?")

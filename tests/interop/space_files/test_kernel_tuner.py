@@ -159,8 +159,23 @@ def test_shared_recordings(tmp_path: Path, name: str, size: int) -> None:
 
 def test_a_recording_of_something_else_than_times_is_not_called_a_failure(tmp_path: Path) -> None:
     source = tmp_path / "scores.json"
-    score = {"name": "score", "value": -2.5, "unit": ""}
-    result = {"configuration": {"x": 1}, "invalidity": "correct", "measurements": [score]}
-    source.write_text(json.dumps({"results": [result]}))
-    with pytest.raises(InputError, match=r"no times, only score.*\n.*score: \{goal: maximize\}"):
-        space_document(read_recording(source), source, tmp_path / "space.yaml")
+    numbers = [{"name": name, "value": -2.5, "unit": ""} for name in ("power", "score")]
+    result = {"configuration": {"x": 1}, "invalidity": "correct", "measurements": numbers}
+    for tuned, named in (({}, "power"), ({"objectives": ["score"]}, "score")):
+        source.write_text(json.dumps({"results": [result | tuned]}))
+        found = rf"no times, only power, score.*\n.*{named}: \{{goal: maximize\}}"
+        with pytest.raises(InputError, match=found):
+            space_document(read_recording(source), source, tmp_path / "space.yaml")
+
+
+def test_results_with_other_numbers_than_a_time_are_counted_and_not_tried(tmp_path: Path) -> None:
+    power = {"name": "power", "value": 50.0, "unit": "W"}
+    results = [
+        {"configuration": {"x": 1}, "measurements": [power, {"name": "time", "value": 2.0, "unit": "ms"}]},
+        {"configuration": {"x": 2}, "measurements": [power]},
+    ]
+    source, file = tmp_path / "powers.json", tmp_path / "space.yaml"
+    source.write_text(json.dumps({"results": results}))
+    assert [dict(one) for one in imported(source, file).space.feasible] == [{"x": 1}]
+    said = " ".join(file.read_text().replace("\n# ", " ").split())
+    assert "Left out while time is a goal, since they only have other numbers: 1." in said

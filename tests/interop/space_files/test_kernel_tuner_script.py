@@ -69,7 +69,28 @@ def test_as_many_configurations_as_the_restrictions_leave(
     assert len(space.feasible) == len(left)
     assert space.workload["problem_size"] == (4096, 4096)
     assert converted.name == "add"
-    assert "block_size_x * block_size_y <= 1024" in " ".join(converted.notes)
+
+
+@pytest.mark.parametrize(
+    ("restrictions", "noted"),
+    [
+        ("[]", True),
+        ("['block_size_x * block_size_y <= 1024']", False),
+        ("['32 <= block_size_y * block_size_x <= 1024']", False),
+        ("['pad == 0 and 1024 >= block_size_x * block_size_y']", False),
+        ("lambda p: p['block_size_x'] * p['block_size_y'] <= LIMIT", False),
+        ("['block_size_x * block_size_y <= 2048']", True),
+        ("['block_size_x * block_size_y >= 32']", True),
+        ("['block_size_x <= 1024']", True),
+        ("['pad == 0 or block_size_x * block_size_y <= 1024']", True),
+    ],
+)
+def test_the_limit_of_thread_blocks_is_named_where_the_script_has_none(
+    tmp_path: Path, restrictions: str, noted: bool
+) -> None:
+    """It had been named beside a restriction that says just that."""
+    notes = convert(write(tmp_path, SCRIPT.replace("RESTRICTIONS", restrictions))).notes
+    assert ("block_size_x * block_size_y <= 1024" in " ".join(notes)) is noted
 
 
 def test_a_function_is_a_restriction_where_it_returns_one_expression(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace as with_changes
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,17 @@ def test_the_space_is_limited_to_what_was_recorded(file: Path) -> None:
     assert isinstance(limited.objective, ReplayObjective) and limited.objective.file == file
     recorded = {tuple(r["configuration"].values()) for r in RESULTS}
     assert set(rows(study(file, TILE, LAYOUT, DEPTH))) == recorded
+
+
+def test_successes_without_the_number_of_a_goal_are_left_out(file: Path) -> None:
+    """They had been replayed as 'ok', without a time."""
+    power = {"name": "power", "value": 50.0, "unit": "W"}
+    bare = result(32, "column", times={}, measurements=[power])
+    file.write_text(json.dumps({"metadata": {"timeunit": "ms"}, "results": [*RESULTS, bare]}))
+    spec = study(file, TILE, LAYOUT, DEPTH)
+    assert set(rows(spec)) == {tuple(r["configuration"].values()) for r in RESULTS}
+    for_power = with_changes(spec, metrics=(MetricSpec("power", "minimize"),))
+    assert len(rows(for_power)) == len(RESULTS) + 1
 
 
 def test_the_space_may_be_narrower_or_ordered_otherwise(file: Path) -> None:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
+from autotune.search.models.arrays import Floats
 from autotune.search.models.demand import CLOSE, Fitted, Scale, likelier, log_densities
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import JITTER, Floats, GaussianProcess, Inputs
+from autotune.search.models.gaussian_process import JITTER, GaussianProcess, Inputs
 from autotune.space.knobs import IntegerRange
 from autotune.space.space import Space
 

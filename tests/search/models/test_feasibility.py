@@ -12,10 +12,11 @@ from scipy.stats import binom, truncnorm
 
 from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.contract import Observation, Problem
+from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.censored import CensoredProcess, Known, propagate
 from autotune.search.models.feasibility import Feasibility, Memory
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import Columns, Floats, GaussianProcess, Inputs, Integers, Prior
+from autotune.search.models.gaussian_process import Columns, GaussianProcess, Inputs, Prior
 from autotune.search.models.posterior import Posterior
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration

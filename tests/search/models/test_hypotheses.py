@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.search.models.gaussian_process import Floats
+from autotune.search.models.arrays import Floats
 from autotune.search.models.hypotheses import MOST_RULES, Suspects, suspected
 from autotune.search.models.products import Mask
 from autotune.search.models.rule_text import constraint
