@@ -274,6 +274,13 @@ def test_the_page_says_what_was_shown() -> None:
     assert "RuntimeError: a / b" in page, "what failed is said, and breaks no table"
 
 
+def test_the_page_says_what_its_columns_are() -> None:
+    page, _, explained = gpu_report.report(parts(), []).partition("## How to read it")
+    smoke = "".join(gpu_report.smoke_table({}))
+    for column in ("of the roofline", "measuring", "error", "tuning s", "best found at s", "caches", "holds"):
+        assert f"*{column}*" in explained and f"| {column} |" in page + smoke
+
+
 def test_two_searches_agree_or_not_by_their_duel_where_there_was_one() -> None:
     duel = {
         "trial 7": entrant(100e-6),
@@ -408,6 +415,47 @@ def test_the_page_says_which_faults_were_caught() -> None:
     assert "| a row too many | 6 of 6 | a / b |" in page
     assert claim(gpu_report.report(planted(5), []), "is caught").endswith("| 5 of 6 | **no** |")
     assert claim(gpu_report.report(planted(problems=["E"]), []), "is caught").endswith("**no** |")
+
+
+def test_faults_that_were_not_tried_are_said() -> None:
+    parts = planted()
+    parts[0]["result"] |= {"untried": 3, "sticky": {"problem": "RuntimeError: no | worker"}}
+    page = gpu_report.report(parts, [])
+    assert claim(page, "is caught").endswith("| 1 faults; 3 more were not tried | 6 of 6 | - |")
+    assert claim(page, "ends the worker").endswith("| RuntimeError: no / worker | - |")
+
+
+PARTLY = """
+import json, os, sys
+for name in json.load(sys.stdin)["names"]:
+    if name == "deadly":
+        print('{"c": ', end="", flush=True)
+        sys.exit("died")
+    print(json.dumps({name: {"caught": 1}}), flush=True)
+    if name == "spoils":
+        break
+"""
+
+
+def inquiry(program: str, *names: str) -> gpu_planted.Inquiry:
+    return gpu_planted.Inquiry(True, names, [sys.executable, "-c", program])
+
+
+def test_another_process_goes_on_behind_a_fault_that_spoilt_or_killed_one() -> None:
+    with inquiry(PARTLY, "a", "spoils", "b", "deadly", "c") as asked:
+        asked.wait(60.0)
+        found = asked.answers()
+    assert found.pop("deadly")["problems"] == ["its process ended with 1: died"]
+    assert list(found) == ["a", "spoils", "b", "c"] and all(one == {"caught": 1} for one in found.values())
+
+
+def test_what_is_known_of_the_faults_outlives_their_process() -> None:
+    with inquiry(PARTLY + "import time; time.sleep(600)", "a", "spoils", "c") as asked:
+        while len(asked.answers()) < 2:
+            pass
+        with pytest.raises(gpu_planted.PlantedError, match="not done after"):
+            asked.wait(0.0)
+        assert list(asked.answers()) == ["a", "spoils"]
 
 
 def test_the_page_says_what_was_throttled_and_what_failed() -> None:
