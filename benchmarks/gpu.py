@@ -36,7 +36,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from autotune.measure.gpu.prospects import REQUIRED, prospects
+from autotune.measure.gpu.prospects import CLOCKS, REQUIRED, prospects
 from autotune.measure.kernels.compile_cache import write_whole
 from autotune.provenance.environment import Environment, capture
 from autotune.provenance.probe import Capability
@@ -47,7 +47,7 @@ from benchmarks.gpu_planted import TINY as PLANTED
 from benchmarks.gpu_planted import planted_part
 from benchmarks.gpu_plots import gemm_plot, roofline_plot, timeline_of
 from benchmarks.gpu_report import report, time_table
-from benchmarks.gpu_search import Bench, facts
+from benchmarks.gpu_search import Bench, facts, gpu_name
 from benchmarks.timeline import timeline_svg
 
 ROOT = Path(__file__).parents[1]
@@ -55,6 +55,11 @@ PARTS = ("smoke", "gemm", "planted", "tune")
 DRY = (
     "**A dry run on the CPU**, at tiny sizes, with Triton's interpreter and CUDA C emulated: it shows that"
     " the command works, and nothing else. No time here says anything of a GPU."
+)
+
+UNWATCHED = (
+    "**Clocks and power could not all be read** ({}): what NVML does not report discards no reading, and at a"
+    " limit of power times are as they were read."
 )
 
 
@@ -81,7 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Beside an open database lie files of its own: what is handed out is a copy.
         store = Path(folder, "study.db")
         bench = Bench(environment, str(store), options.dry_run, options.seed, options.trials)
-        writer = _Writer(options, environment, store, began)
+        unwatched = next((one.detail for one in work if one.name == CLOCKS and not one.available), "")
+        writer = _Writer(options, environment, store, began, unwatched)
         grace = math.inf if bench.dry else GRACE
         parts = plan(bench, options)
         if not parts:
@@ -138,12 +144,19 @@ class _Writer:
     """
 
     def __init__(
-        self, options: argparse.Namespace, environment: Environment, store: Path, began: float
+        self,
+        options: argparse.Namespace,
+        environment: Environment,
+        store: Path,
+        began: float,
+        unwatched: str = "",
     ) -> None:
+        """``unwatched``: why clocks and power cannot be read here; empty where they can."""
         self._options = options
         self._environment = environment
         self._store = store
         self._began = began
+        self._unwatched = unwatched
         self.failed: set[str] = set()
         """Files that could not be written."""
 
@@ -200,8 +213,10 @@ class _Writer:
 
     def _head(self) -> list[str]:
         options, environment = self._options, self._environment
-        names = ", ".join(gpu.name for gpu in environment.gpus.devices) or "no GPU"
-        what = f"{names}, driver {environment.gpus.driver}" if environment.gpus.devices else names
+        gpus = environment.gpus
+        names = ", ".join(gpu.name for gpu in gpus.devices)
+        # CUDA works without the management library, which alone tells of drivers, clocks and power.
+        what = f"{names}, driver {gpus.driver}" if names else gpu_name()
         given = " ".join(options.given)
         lines = [
             f"`python -m benchmarks.gpu {given}`",
@@ -209,7 +224,9 @@ class _Writer:
             f"{what}. Python {platform.python_version()}, {_versions(environment)}."
             f" Commit {_commit(environment)}. Seed {options.seed}, {options.minutes:g} minutes in all.",
         ]
-        return [DRY, "", *lines] if options.dry_run else lines
+        if options.dry_run:
+            return [DRY, "", *lines]
+        return [*lines, "", UNWATCHED.format(self._unwatched)] if self._unwatched else lines
 
 
 def copy_database(source: Path, target: Path) -> None:

@@ -25,7 +25,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,15 +35,19 @@ import numpy as np
 
 from autotune.measure.gpu import power_limit
 from autotune.measure.gpu.energy import Look
-from autotune.measure.gpu.monitor import LIMIT_SECONDS
+from autotune.measure.gpu.monitor import LIMIT_SECONDS, Watcher
 from autotune.measure.gpu.prospects import REQUIRED, prospects
+from autotune.measure.gpu.timing import Timer
 from autotune.measure.kernels.device_objective import DeviceObjective
 from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context
 from autotune.measure.phases.runner import Runner
 from autotune.space.configuration import Value
 from autotune.space.reading.reader import read_spec
-from benchmarks.gpu_search import SPACES, facts
+from autotune.space.spec import StudySpec
+from autotune.status import Status
+from benchmarks.gpu_plan import told
+from benchmarks.gpu_search import SPACES, facts, gpu_name
 
 TRACE = Path(__file__).parents[1] / "results" / "h100" / "limit" / "trace.json.gz"
 
@@ -152,13 +156,15 @@ def tables(trace: Mapping[str, Any]) -> list[str]:
     lines += ["", "| exponent | times differ by |", "|---|---|"]
     for exponent in EXPONENTS:
         ratios = [w.seconds * (w.watts / limit) ** exponent / steady[p] for p, w in everything if w.watts]
-        lines.append(f"| {exponent:g} | {np.std(np.log(ratios), ddof=1):.2%} |")
+        differ = f"{np.std(np.log(ratios), ddof=1):.2%}" if len(ratios) > 1 else "-"
+        lines.append(f"| {exponent:g} | {differ} |")
     lines += ["", "| kernel | in the long run | its own exponent |", "|---|---|---|"]
     for product, seconds in steady.items():
         own_windows = [w for p, w in everything if p == product and w.watts]
         drawn = [math.log(w.watts / limit) for w in own_windows if w.watts]
-        slope = np.polyfit(drawn, [math.log(w.seconds) for w in own_windows], 1)[0]
-        lines.append(f"| {product} | {seconds * 1e6:.1f} µs | {-slope:.2f} |")
+        known = len(set(drawn)) > 2
+        slope = np.polyfit(drawn, [math.log(w.seconds) for w in own_windows], 1)[0] if known else math.nan
+        lines.append(f"| {product} | {seconds * 1e6:.1f} µs | {f'{-slope:.2f}' if known else '-'} |")
     return lines
 
 
@@ -175,79 +181,107 @@ def _off(ratios: Sequence[float]) -> str:
 # -- on a GPU ----------------------------------------------------------------------------------
 
 
+class RecordingError(Exception):
+    """There is no trace to be made here; the text says why."""
+
+
 def record(seconds: float) -> dict[str, Any]:
-    """A trace of about so many seconds, once the device no longer swings from its start."""
-    names = dict(zip("ABCDEFGH", PRODUCTS, strict=False))
+    """A trace of about so many seconds, once the device no longer swings from its start.
+
+    A product that does not run here is left out, and that is said. Raises :class:`RecordingError`.
+    """
     with tempfile.TemporaryDirectory(prefix="autotune-limit-") as folder:
-        recorder = _Recorder(Path(folder))
-        for name in names:
-            recorder.run(name, 3.0, "cold, 3 s each", rest=3e-3)
-        for name in names:
-            recorder.run(name, 3.0, LONG_RUN, rest=3e-3)
-        until, rng = time.perf_counter() + seconds - 24.0, random.Random(0)
+        spec = read_spec(SPACES / "triton-gemm.yaml", device=facts())
+        context = Context(spec.workload, facts(), Path(folder), 0, None, spec.space.ruled)
+        objective = load_objective(spec.objective, context, spec.metrics)
+        assert isinstance(objective, DeviceObjective)
+        runner = Runner(objective, spec.metrics, spec.measure)
+        runner.stand_by(final=False)
+        recorder = Recorder(objective, objective.monitor.watcher)
+        for product, knobs in PRODUCTS.items():
+            recorder.add(product, partial(_loaded, objective, runner, spec, knobs))
+        products = list(recorder.timers)
+        if not products:
+            raise RecordingError("none of the products runs here")
+        for before in ("cold, 3 s each", LONG_RUN):
+            for product in products:
+                recorder.run(product, 3.0, before, rest=3e-3)
+        until, rng = time.perf_counter() + seconds - 6.0 * len(products), random.Random(0)
         for rest in itertools.cycle((0.0, 1e-3, 5e-3, 30e-3, 0.6)):
             before = f"{rest * 1e3:g} ms of rest, half a second each"
-            for name in rng.sample(list(names), len(names)):
-                recorder.run(name, 0.5, before, rest)
+            for product in rng.sample(products, len(products)):
+                recorder.run(product, 0.5, before, rest)
                 if time.perf_counter() > until:
-                    return recorder.trace(names)
+                    return recorder.trace(gpu_name())
     raise AssertionError("a cycle has no end")
 
 
-class _Recorder:
-    """Runs kernels and keeps the times of pieces, and when the counter stepped."""
+def _loaded(
+    objective: DeviceObjective, runner: Runner, spec: StudySpec, knobs: Mapping[str, Value] | None
+) -> Any:
+    """A product ready to be called; raises where it is refused here."""
+    if knobs is None:
+        return objective.load_baseline(next(one for one in objective.baselines() if one.name == "torch"))
+    chosen = {**spec.space.default(), "loads": "pointers", **knobs}
+    outcome, prepared = runner.prepare(spec.space.configuration(chosen))
+    if outcome.status is not Status.OK:
+        raise RecordingError(f"{outcome.status}: {outcome.message}")
+    return objective.load(prepared)
 
-    def __init__(self, folder: Path) -> None:
-        import torch
 
-        spec = read_spec(SPACES / "triton-gemm.yaml", device=facts())
-        context = Context(spec.workload, facts(), folder, 0, None, spec.space.ruled)
-        objective = load_objective(spec.objective, context, spec.metrics)
-        assert isinstance(objective, DeviceObjective)
-        self._objective = objective
-        self._event: Any = partial(torch.cuda.Event, enable_timing=True)
-        runner = Runner(objective, spec.metrics, spec.measure)
-        runner.stand_by(final=False)
-        self._timers = []
-        baseline = next(one for one in objective.baselines() if one.name == "torch")
-        for knobs in PRODUCTS.values():
-            if knobs is None:
-                loaded = objective.load_baseline(baseline)
-            else:
-                configuration = spec.space.configuration(
-                    {**spec.space.default(), "loads": "pointers", **knobs}
-                )
-                loaded = objective.load(runner.prepare(configuration)[1])
-            objective.measure(loaded, np.random.default_rng(1))
-            assert objective._round is not None
-            self._timers.append((objective._round.timer, objective._round.seconds))
+class Recorder:
+    """Runs kernels of an objective and keeps the times of pieces, and when the counter stepped.
+
+    Raises :class:`RecordingError` where the device tells neither what it may draw nor what it has drawn:
+    without these a trace is of no use, and it takes minutes to make.
+    """
+
+    def __init__(self, objective: DeviceObjective, watcher: Watcher | None) -> None:
+        limit = watcher.limit_watts() if watcher is not None else None
+        if watcher is None or limit is None or watcher.joules() is None:
+            missing = "nvidia-ml-py, or the driver's management library, is not here"
+            refused = "its driver does not tell the limit of power, or counts no energy"
+            raise RecordingError(f"{gpu_name()}: {missing if watcher is None else refused}")
+        self.timers: dict[str, tuple[Timer, float]] = {}
+        """By product, with the rough seconds of a call."""
+        self._objective, self._events = objective, objective.apparatus.events
+        self._watcher, self._limit = watcher, limit
         self._runs: list[dict[str, Any]] = []
         self._counter: list[tuple[float, float]] = []
 
-    def run(self, name: str, seconds: float, before: str, rest: float) -> None:
-        """So many seconds of one kernel, behind a rest of the device."""
-        timer, each = self._timers[ord(name) - ord("A")]
+    def add(self, product: str, load: Callable[[], Any]) -> None:
+        """Read what ``load`` gives once, so that it can be :meth:`run`."""
+        try:
+            self._objective.measure(load(), np.random.default_rng(1))
+        except Exception as error:  # noqa: BLE001 - the other products go on without it
+            print(f"{product} is left out: {told(error)}", file=sys.stderr)
+            return
+        assert self._objective._round is not None
+        self.timers[product] = self._objective._round.timer, self._objective._round.seconds
+
+    def run(self, product: str, seconds: float, before: str, rest: float) -> None:
+        """So many seconds of one product, behind a rest of the device."""
+        timer, each = self.timers[product]
+        events = self._events
         batches = max(1, round(PIECE_SECONDS / (each * timer.plan.calls)))
-        self._objective.apparatus.events.synchronise()
+        events.synchronise()
         time.sleep(rest)
         began = time.perf_counter()
-        marks = [self._event()]
-        marks[0].record()
+        marks = [events.record()]
         while time.perf_counter() - began < seconds:
             for _ in range(batches):
                 timer.batch()
-            marks.append(self._event())
-            marks[-1].record()
+            marks.append(events.record())
             if len(marks) > 4:
-                marks[-4].synchronize()  # the device has some milliseconds of work ahead
+                events.wait(marks[-4])  # the device has some milliseconds of work ahead
             self._look()
-        marks[-1].synchronize()
+        events.wait(marks[-1])
         calls = batches * timer.plan.calls
-        times = [a.elapsed_time(b) * 1e3 / calls for a, b in itertools.pairwise(marks)]
+        times = [1e6 * events.elapsed(a, b) / calls for a, b in itertools.pairwise(marks)]
         self._runs.append(
             {
                 "before": before,
-                "product": name,
+                "product": product,
                 "began": round(began, 5),
                 "calls": calls,
                 "microseconds": [round(t, 1) for t in times],
@@ -255,19 +289,22 @@ class _Recorder:
         )
 
     def _look(self) -> None:
-        watcher = self._objective.monitor.watcher
-        joules = watcher.joules() if watcher is not None else None
+        joules = self._watcher.joules()
         if joules is not None and (not self._counter or joules != self._counter[-1][1]):
-            self._counter.append((round(time.perf_counter(), 5), round(joules, 3)))
+            self._counter.append((time.perf_counter(), joules))
 
-    def trace(self, names: Mapping[str, str]) -> dict[str, Any]:
-        watcher = self._objective.monitor.watcher
+    def trace(self, device: str) -> dict[str, Any]:
+        """All runs, with letters for their products."""
+        names = dict(zip("ABCDEFGH", self.timers, strict=False))
+        letters = {product: letter for letter, product in names.items()}
+        runs = [{**run, "product": letters[run["product"]]} for run in self._runs]
+        counter = [(round(at, 5), round(joules, 3)) for at, joules in self._counter]
         return {
-            "device": str(facts().get("name", "")),
-            "limit_watts": watcher.limit_watts() if watcher is not None else None,
+            "device": device,
+            "limit_watts": self._limit,
             "recorded": time.strftime("%Y-%m-%d"),
-            "products": dict(names),
-            "recordings": [{"runs": self._runs, "counter": self._counter}],
+            "products": names,
+            "recordings": [{"runs": runs, "counter": counter}],
         }
 
 
@@ -285,8 +322,13 @@ def main() -> int:
         if missing:
             return 2
         options.record.parent.mkdir(parents=True, exist_ok=True)
-        made = json.dumps(record(60.0 * options.minutes), separators=(",", ":")).encode()
-        options.record.write_bytes(gzip.compress(made, 9, mtime=0))
+        try:
+            made = record(60.0 * options.minutes)
+        except RecordingError as error:
+            print(f"nothing is recorded: {error}", file=sys.stderr)
+            return 1
+        text = json.dumps(made, separators=(",", ":"))
+        options.record.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
     trace = json.loads(gzip.decompress((options.record or options.trace).read_bytes()))
     if trace["limit_watts"] is None:
         print(f"{trace['device']} does not tell its limit of power", file=sys.stderr)

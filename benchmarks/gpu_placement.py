@@ -12,23 +12,27 @@ where tensors lie. Takes about a minute. Ends with 2 where there is no GPU.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from autotune.measure.gpu.prospects import REQUIRED, prospects
+from autotune.measure.gpu.timing import Apparatus
 from autotune.measure.kernels.device_objective import DeviceObjective
 from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context
 from autotune.measure.phases.runner import Runner
-from autotune.space.configuration import Value
+from autotune.space.configuration import Configuration, Value
 from autotune.space.reading.reader import read_spec
-from benchmarks.gpu_search import SPACES, facts, seconds_text
+from autotune.status import Status
+from benchmarks.gpu_search import SPACES, device_line, facts, seconds_text
+
+ROOT = Path(__file__).parents[1]
 
 SKINNY: Mapping[str, Value] = {"m": 32, "n": 8192, "k": 8192}
 
@@ -40,8 +44,11 @@ PRODUCTS: Mapping[str, Mapping[str, Value]] = {
 
 PROCESSES, READINGS = 4, 10
 
+MOST_SECONDS = 120.0
+"""Of a process: it takes some fifteen, most of which is loading PyTorch and compiling."""
+
 Readings = dict[str, dict[str, list[float]]]
-"""Seconds, by product and by ``stayed`` or ``moved``."""
+"""Seconds, by product and by ``stayed`` or ``moved``. What could not be read is missing."""
 
 
 def main() -> int:
@@ -49,26 +56,41 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="where the table is written as well")
     parser.add_argument("--one", action="store_true", help="the readings of one process, as JSON")
     options = parser.parse_args()
+    if options.one:
+        print(json.dumps(read_in_turn()))
+        return 0
     missing = [one for one in prospects() if one.name in REQUIRED and not one.available]
     for one in missing:
         print(f"this needs a GPU; missing here: {one.name}: {one.detail}; {one.remedy}", file=sys.stderr)
     if missing:
         return 2
-    if options.one:
-        print(json.dumps(read_in_turn()))
-        return 0
     command = [sys.executable, "-m", "benchmarks.gpu_placement", "--one"]
-    found = [
-        json.loads(
-            subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
-        )
-        for _ in range(PROCESSES)
-    ]
-    text = "\n".join(["`python -m benchmarks.gpu_placement`", "", *table(found), ""])
+    found = [readings for _ in range(PROCESSES) if (readings := readings_of(command))]
+    if not found:
+        print("no process has read anything", file=sys.stderr)
+        return 1
+    text = "\n".join(["`python -m benchmarks.gpu_placement`", "", device_line(), "", *table(found), ""])
     print(text)
     if options.out:
         options.out.write_text(text)
     return 0
+
+
+def readings_of(command: Sequence[str], seconds: float = MOST_SECONDS) -> Readings:
+    """What a process has read; nothing where it failed or did not end, which is said."""
+    try:
+        done = subprocess.run(
+            command, check=False, stdout=subprocess.PIPE, text=True, timeout=seconds, cwd=ROOT
+        )  # its errors are shown as they come
+    except subprocess.TimeoutExpired:
+        print(f"a process was ended, since it was not done after {seconds:.0f} s", file=sys.stderr)
+        return {}
+    try:
+        readings: Readings = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        print(f"a process ended with {done.returncode} and without readings", file=sys.stderr)
+        return {}
+    return readings
 
 
 def read_in_turn() -> Readings:
@@ -81,16 +103,33 @@ def read_in_turn() -> Readings:
         assert isinstance(objective, DeviceObjective)
         runner, apparatus = Runner(objective, spec.metrics, spec.measure), objective.apparatus
         runner.stand_by(final=True)
-        move = apparatus.relocate
         for product, knobs in PRODUCTS.items():
             configuration = spec.space.configuration({**spec.space.default(), **knobs})
-            _, prepared = runner.prepare(configuration)
-            runner.enter(configuration, lambda prepared=prepared: prepared, 0)  # type: ignore[misc]
-            for way, relocate in (("stayed", lambda gap_bytes: None), ("moved", move)):
-                apparatus.relocate = relocate  # type: ignore[method-assign]
-                taken = [runner.read(seed).metrics["time"].value for seed in range(READINGS)]
-                readings.setdefault(product, {})[way] = taken
+            readings[product] = read_product(runner, apparatus, product, configuration)
     return readings
+
+
+def read_product(
+    runner: Runner, apparatus: Apparatus, product: str, configuration: Configuration
+) -> dict[str, list[float]]:
+    """The readings of one product in both ways; what could not be read is said, and missing."""
+    made, prepared = runner.prepare(configuration)
+    entered = runner.enter(configuration, lambda: prepared, 0) if made.status is Status.OK else made
+    if entered.status is not Status.OK:  # whatever entered before it would be read in its place
+        print(f"{product} is left out: {entered.status}: {entered.message}", file=sys.stderr)
+        return {}
+    found = {}
+    move = apparatus.relocate
+    for way, relocate in (("stayed", lambda gap_bytes: None), ("moved", move)):
+        apparatus.relocate = relocate  # type: ignore[method-assign]
+        outcomes = [runner.read(seed) for seed in range(READINGS)]
+        failed = [outcome for outcome in outcomes if "time" not in outcome.metrics]
+        if failed:
+            how = f"{failed[0].status}: {failed[0].message}"
+            print(f"{product}, {way}: {len(failed)} of {READINGS} readings: {how}", file=sys.stderr)
+        if taken := [outcome.metrics["time"].value for outcome in outcomes if "time" in outcome.metrics]:
+            found[way] = taken
+    return found
 
 
 def table(found: Sequence[Readings]) -> list[str]:
@@ -99,15 +138,17 @@ def table(found: Sequence[Readings]) -> list[str]:
         "| product | tensors | median in each process | processes differ by | within one readings do by |",
         "|---|---|---|---|---|",
     ]
-    for product in found[0]:
-        for way in found[0][product]:
-            times = np.array([one[product][way] for one in found])
-            medians = np.median(times, axis=1)
-            lines.append(
-                f"| {product} | {way} | {', '.join(seconds_text(float(m)) for m in medians)}"
-                f" | {medians.max() / medians.min() - 1:.1%}"
-                f" | {(times.max(axis=1) / times.min(axis=1) - 1).max():.1%} |"
-            )
+    for product, way in itertools.product(PRODUCTS, ("stayed", "moved")):
+        times = [one[product][way] for one in found if way in one.get(product, {})]
+        if not times:
+            lines.append(f"| {product} | {way} | could not be read | - | - |")
+            continue
+        medians = [statistics.median(own) for own in times]
+        within = max(max(own) / min(own) for own in times)
+        lines.append(
+            f"| {product} | {way} | {', '.join(seconds_text(m) for m in medians)}"
+            f" | {max(medians) / min(medians) - 1:.1%} | {within - 1:.1%} |"
+        )
     return lines
 
 

@@ -16,16 +16,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from autotune.errors import InputError
 from autotune.space.configuration import Configuration, Value
 from autotune.space.spec import PythonObjective, StudySpec
-from benchmarks.gpu_plan import Findings, Part
+from benchmarks.gpu_plan import Findings, Part, told
 from benchmarks.gpu_search import DRY_PROFILE, DRY_SECONDS, Bench, facts, listed, search, space
 
 ROOT = Path(__file__).parents[1]
@@ -136,13 +137,26 @@ def planted_part(bench: Bench, names: Sequence[str], weight: float) -> Part:
     """All faults of these spaces, and the search that goes on after errors that spoil the context."""
 
     def run(seconds: float, found: Findings) -> None:
-        with _asked(bench.dry, [name for name in names if name in TINY]) as process:
-            if "cuda-gemm" in names:
-                found.keep(sticky=sticky(bench, seconds))
-            # It had all that time; what it takes beyond that is for its own end.
-            found["faults"] = _answer(process, DRY_SECONDS if bench.dry else seconds)
+        asked = [name for name, fault in FAULTS.items() if fault.space in names]
+        with Inquiry(bench.dry, asked) as inquiry:
+            try:
+                if "cuda-gemm" in names:
+                    found.keep(sticky=_tried(bench, seconds))
+                # It had all that time; what it takes beyond that is for its own end.
+                inquiry.wait(DRY_SECONDS if bench.dry else seconds)
+            finally:
+                answers = inquiry.answers()
+                found |= {"faults": answers, "untried": len(asked) - len(answers)}
 
     return Part("planted faults", weight, run, least=bench.least(35.0))
+
+
+def _tried(bench: Bench, seconds: float) -> dict[str, Any]:
+    """What came of :func:`sticky`, or why nothing did: the faults are looked at all the same."""
+    try:
+        return sticky(bench, seconds)
+    except Exception as error:  # noqa: BLE001 - as above
+        return {"problem": told(error)}
 
 
 def sticky(bench: Bench, seconds: float) -> dict[str, Any]:
@@ -204,40 +218,93 @@ def own_helpers() -> Iterator[None]:
 # -- in a process of its own -------------------------------------------------------------------
 
 
-@contextmanager
-def _asked(dry: bool, names: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    """A process that checks the faults of these spaces meanwhile; it does not outlive the block."""
-    with tempfile.TemporaryFile("w+") as request:
-        json.dump({"dry": dry, "names": list(names)}, request)
-        request.seek(0)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.gpu_planted"],
-            stdin=request,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
-    with process:
-        try:
-            yield process
-        finally:
-            process.kill()
+COMMAND = (sys.executable, "-m", "benchmarks.gpu_planted")
 
 
-def _answer(process: subprocess.Popen[str], seconds: float) -> dict[str, Any]:
-    said, errors = process.communicate(timeout=seconds)
-    if process.returncode:
-        raise RuntimeError(f"exit code {process.returncode}: {errors.strip()[-500:]}")
-    answer: dict[str, Any] = json.loads(said.splitlines()[-1])
-    return answer
+class Inquiry:
+    """A process that checks faults meanwhile, and writes down each when it is done.
+
+    Where it ends before all are done, another one goes on: behind the fault that has spoilt the context, or
+    that it died of. It does not outlive the block.
+    """
+
+    def __init__(self, dry: bool, names: Sequence[str], command: Sequence[str] = COMMAND) -> None:
+        self._dry = dry
+        self._names = names
+        self._command = command
+        self._died_of: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="autotune-planted-")
+        self._said: list[Path] = []
+        self._errors = Path(self._folder.name, "errors")
+        self._process = self._begin(self._names)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._folder.cleanup()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until all are done. Raises :class:`PlantedError` where some stay untried."""
+        until = time.monotonic() + seconds
+        missing = self._names
+        while missing:
+            try:
+                code = self._process.wait(until - time.monotonic())
+            except subprocess.TimeoutExpired as error:
+                raise PlantedError(f"not done after {seconds:.0f} s") from error
+            before, missing = missing, [name for name in missing if name not in self.answers()]
+            if missing and (code or missing == before):
+                errors = self._errors.read_text(errors="replace").strip()
+                problem = f"its process ended with {code}: {errors[-300:]}"
+                self._died_of[missing[0]] = {"planted": 0, "caught": 0, "said": [], "problems": [problem]}
+                missing = missing[1:]
+            if missing:
+                self._process = self._begin(missing)
+
+    def answers(self) -> dict[str, Any]:
+        """What is known by now, by fault."""
+        found = dict(self._died_of)
+        for said in self._said:
+            for line in said.read_text().splitlines(keepends=True):
+                if line.startswith("{") and line.endswith("\n"):  # the last one may have been cut off
+                    found |= json.loads(line)
+        return found
+
+    def _begin(self, names: Sequence[str]) -> subprocess.Popen[bytes]:
+        request = json.dumps({"dry": self._dry, "names": list(names)})
+        self._said.append(Path(self._folder.name, f"said-{len(self._said)}"))
+        with tempfile.TemporaryFile("w+") as asked, self._said[-1].open("w") as said:
+            asked.write(request)
+            asked.seek(0)
+            with self._errors.open("w") as errors:
+                return subprocess.Popen(self._command, stdin=asked, stdout=said, stderr=errors, cwd=ROOT)
+
+
+class PlantedError(Exception):
+    """Not all faults were tried; the text says why."""
 
 
 def main() -> None:
     request = json.load(sys.stdin)
-    dry = bool(request["dry"])
-    found = {name: check(fault, dry) for name, fault in FAULTS.items() if fault.space in request["names"]}
-    print(json.dumps(found))
+    for name in request["names"]:
+        print(json.dumps({name: check(FAULTS[name], bool(request["dry"]))}), flush=True)
+        if _is_spoilt():
+            return
+
+
+def _is_spoilt() -> bool:
+    """Whether an error has spoilt the context of this process, so that nothing works any more."""
+    import torch
+
+    try:
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+    except RuntimeError:
+        return True
+    return False
 
 
 def check(fault: Fault, dry: bool) -> dict[str, Any]:

@@ -31,7 +31,8 @@ from autotune.measure.outcome import Estimate
 from autotune.measure.phases.runner import Runner
 from autotune.space.configuration import Value
 from autotune.space.reading.reader import read_spec
-from benchmarks.gpu_search import SPACES, facts, seconds_text
+from autotune.status import Status
+from benchmarks.gpu_search import SPACES, device_line, facts, seconds_text
 
 _BASE: Mapping[str, Value] = {"block_m": 128, "block_n": 256, "group": 8, "split_k": 1, "warps": 8}
 PRODUCTS: Mapping[str, Mapping[str, Value]] = {
@@ -69,10 +70,11 @@ def main() -> int:
         for one in missing:
             print(f"this needs a GPU; missing here: {one.name}: {one.detail}; {one.remedy}", file=sys.stderr)
         return 2
-    text = "\n".join(table(list(repeats(options.seconds)))) + "\n"
+    command = f"`python -m benchmarks.gpu_repeat --seconds {options.seconds:g}`"
+    text = "\n".join([command, "", device_line(), "", *table(list(repeats(options.seconds))), ""])
     print(text)
     if options.out:
-        options.out.write_text(f"`python -m benchmarks.gpu_repeat --seconds {options.seconds:g}`\n\n{text}")
+        options.out.write_text(text)
     return 0
 
 
@@ -84,10 +86,13 @@ def repeats(seconds: float) -> Iterator[Repeat]:
         objective = load_objective(spec.objective, context, spec.metrics)
         runner = Runner(objective, spec.metrics, spec.measure)
         runner.stand_by(final=False)
-        made = {
-            name: runner.prepare(spec.space.configuration({**spec.space.default(), **knobs}))[1]
-            for name, knobs in PRODUCTS.items()
-        }
+        made = {}
+        for name, knobs in PRODUCTS.items():
+            outcome, prepared = runner.prepare(spec.space.configuration({**spec.space.default(), **knobs}))
+            if outcome.status is Status.OK:
+                made[name] = prepared
+            else:
+                print(f"{name} is left out: {outcome.status}: {outcome.message}", file=sys.stderr)
         counted = time.monotonic() + SWINGING_SECONDS
         until = counted + seconds
         for seed in itertools.count():
@@ -124,6 +129,7 @@ def table(done: Sequence[Repeat]) -> list[str]:
     for product, way in itertools.product(PRODUCTS, WAYS):
         own = [one for one in done if (one.product, one.way) == (product, way)]
         if len(own) < 2:
+            lines.append(f"| {product} | {way} | {len(own)}, which is too few | - | - | - | - | - |")
             continue
         times = np.log([one.known.value for one in own])
         claimed = fmean(one.known.error / one.known.value for one in own)

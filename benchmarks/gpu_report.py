@@ -19,6 +19,19 @@ WIDEST = 4 * AGREE
 THIRD = 1 / 3
 """Of triton.autotune's time, what a search of the same list may take."""
 
+SPOILT = "a spoilt context ends the worker, not the search"
+
+LEGEND = """\
+* In brackets: the interval at 95 %. A ratio above 1: what is named first is faster; both were read in turn.
+* *holds*: `-` where the readings do not decide, or nothing was promised.
+* *of the roofline*: the least time that the problem can take, by the bandwidth and the arithmetic that were
+  measured on this device, over the time.
+* *tuning s* leaves out what it takes to start processes and to load PyTorch, *with starting s* has it, and so
+  has *best found at s*. *measuring*: the part of a search, from its first trial on, in which the device
+  measured.
+* *error*: the largest one of the default's answer, on the scale on which the kernel is checked.
+* *caches*: what a call finds in them. *launched*: call by call, or many calls at once as a CUDA graph."""
+
 LIBRARY, COMPILED = "torch", "torch-compile"
 
 
@@ -50,7 +63,8 @@ def report(parts: Sequence[Document], head: Sequence[str]) -> str:
         lines += ["## Planted faults", "", *planted_table(faults["faults"]), ""]
     if "smoke check" in results:
         lines += ["## Does each kernel run", "", *smoke_table(results["smoke check"]["kernels"]), ""]
-    return "\n".join([*lines, "## How the time was spent", "", *time_table(parts), ""])
+    lines += ["## How the time was spent", "", *time_table(parts), ""]
+    return "\n".join([*lines, "## How to read it", "", LEGEND, ""])
 
 
 # -- the claims --------------------------------------------------------------------------------
@@ -92,15 +106,21 @@ def planted_claims(found: Document) -> list[str]:
     if faults := found.get("faults"):
         caught, planted = (sum(one[key] for one in faults.values()) for key in ("caught", "planted"))
         problems = any(one["problems"] for one in faults.values())
+        untried = found.get("untried", 0)
         holds = None if not planted else caught == planted and not problems
+        holds = None if holds and untried else holds
         text = f"{caught} of {planted}" + (", and something else went wrong" if problems else "")
-        lines.append(_claim("a planted fault is caught every time", f"{len(faults)} faults", text, holds))
-    if sticky := found.get("sticky"):
+        where = f"{len(faults)} faults" + (f"; {untried} more were not tried" if untried else "")
+        lines.append(_claim("a planted fault is caught every time", where, text, holds))
+    sticky = found.get("sticky")
+    if sticky and "problem" in sticky:
+        lines.append(_claim(SPOILT, "cuda-gemm", _cell(sticky["problem"]), None))
+    elif sticky:
         wrong, right = sticky["wrong"], sticky["right"]
         # One that was read and let go as slower was right as well.
         holds = bool(wrong and right) and "ok" not in wrong and set(right) <= {"ok", "pruned"}
         text = f"{', '.join(wrong) or 'none'}; the others: {', '.join(right) or 'none'}"
-        lines.append(_claim("a spoilt context ends the worker, not the search", "cuda-gemm", text, holds))
+        lines.append(_claim(SPOILT, "cuda-gemm", text, holds))
     return lines
 
 

@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 from autotune.measure.outcome import TIMELINE, Outcome
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
+from autotune.provenance.host.gpus import read_gpus
 from autotune.session.budget import Spent
 from autotune.session.execution.workers import WorkerExecutor
 from autotune.session.progress import Best, Progress
@@ -31,6 +33,8 @@ SPACES = Path(__file__).parents[1] / "searchspaces"
 
 DRY_PROFILE = "h200"
 """Whose limits the rules of a space see in a dry run."""
+
+PACKAGES = ("torch", "triton")
 
 _ENDED_BY_THE_WATCH = 600.0
 """Seconds that a search could take where it is ended otherwise."""
@@ -65,6 +69,20 @@ class Bench:
 def facts(which: str | None = None) -> FrozenMap:
     """Of this machine, or of a profile: asking the driver takes a process, and up to a second, each time."""
     return device_facts(which)
+
+
+def gpu_name() -> str:
+    """What CUDA calls the first GPU here. ``facts()["name"]`` is the CPU's on a machine that has both."""
+    return str(facts().get("gpu_name", "no GPU"))
+
+
+def device_line() -> str:
+    """The GPU, its driver and the packages that drive it: what the table of a benchmark holds for."""
+    gpus, _ = read_gpus()
+    driver = f"driver {gpus.driver}" if gpus.driver else "driver not known"
+    installed = {one.name: one.version for one in distributions() if one.name in PACKAGES}
+    versions = ", ".join(f"{name} {installed[name]}" for name in PACKAGES if name in installed)
+    return f"{gpu_name()}, {driver}. {versions or 'No PyTorch'}."
 
 
 class _Watch(Progress):

@@ -7,18 +7,25 @@ import importlib.util
 import json
 import sqlite3
 import sys
+import time
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from autotune.measure.gpu.conditions import Conditions
 from autotune.measure.gpu.prospects import DRIVER
+from autotune.measure.kernels.device_objective import DeviceObjective
+from autotune.measure.objective import Context
 from autotune.measure.outcome import Estimate
+from autotune.measure.phases.runner import Runner
 from autotune.provenance.device import device_facts, query_gpus
 from autotune.provenance.environment import capture
+from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import PythonObjective
 from autotune.store.store import Store
@@ -33,9 +40,31 @@ from benchmarks import (
     gpu_plots,
     gpu_repeat,
     gpu_report,
+    gpu_search,
 )
 from benchmarks.gpu_plan import Done, Findings
 from benchmarks.gpu_search import SPACES, Bench, search, seconds_text
+
+
+class Waits(DeviceObjective):
+    """A kernel that takes about 2 ms on the CPU."""
+
+    def make_inputs(self, rng: Any) -> dict[str, Any]:
+        import torch
+
+        return {"x": torch.ones(1)}
+
+    def outputs(self) -> dict[str, Any]:
+        import torch
+
+        return {"y": ((1,), torch.float32)}
+
+    def call(self, loaded: Any, inputs: Any, outputs: Any) -> None:
+        until = time.perf_counter() + 2e-3
+        while time.perf_counter() < until:
+            pass
+        outputs["y"].copy_(inputs["x"])
+
 
 no_gpu = pytest.mark.skipif(bool(query_gpus()), reason="there is a GPU here")
 
@@ -245,6 +274,13 @@ def test_the_page_says_what_was_shown() -> None:
     assert "RuntimeError: a / b" in page, "what failed is said, and breaks no table"
 
 
+def test_the_page_says_what_its_columns_are() -> None:
+    page, _, explained = gpu_report.report(parts(), []).partition("## How to read it")
+    smoke = "".join(gpu_report.smoke_table({}))
+    for column in ("of the roofline", "measuring", "error", "tuning s", "best found at s", "caches", "holds"):
+        assert f"*{column}*" in explained and f"| {column} |" in page + smoke
+
+
 def test_two_searches_agree_or_not_by_their_duel_where_there_was_one() -> None:
     duel = {
         "trial 7": entrant(100e-6),
@@ -312,9 +348,9 @@ def test_a_search_that_failed_is_said_in_its_row() -> None:
     assert claim(page, "in a third").endswith("| - |")
 
 
-def writer(tmp_path: Path) -> gpu._Writer:
+def writer(tmp_path: Path, unwatched: str = "") -> gpu._Writer:
     options = gpu._options(["--out", str(tmp_path)])
-    return gpu._Writer(options, capture(None), tmp_path / "none.db", 0.0)
+    return gpu._Writer(options, capture(None), tmp_path / "none.db", 0.0, unwatched)
 
 
 def done(**changes: Any) -> list[Done]:
@@ -330,6 +366,17 @@ def test_what_is_known_is_written_whole(tmp_path: Path) -> None:
     names = {"gemm.svg", "report.md", "results.json", "roofline.svg", "timeline.svg"}
     assert {file.name for file in tmp_path.iterdir()} == names and not write.failed
     assert "![speeds](gemm.svg)" in (tmp_path / "report.md").read_text()
+
+
+@no_gpu
+def test_a_gpu_without_its_management_library_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_search, "facts", lambda: {"name": "a CPU", "gpu_name": "NVIDIA H200"})
+    writer(tmp_path, "the package nvidia-ml-py is not installed")(done())
+    page = (tmp_path / "report.md").read_text()
+    assert "\nNVIDIA H200. Python" in page and "no GPU" not in page
+    assert "could not all be read** (the package nvidia-ml-py is not installed)" in page
 
 
 def test_a_page_that_cannot_be_made_costs_no_numbers(
@@ -368,6 +415,47 @@ def test_the_page_says_which_faults_were_caught() -> None:
     assert "| a row too many | 6 of 6 | a / b |" in page
     assert claim(gpu_report.report(planted(5), []), "is caught").endswith("| 5 of 6 | **no** |")
     assert claim(gpu_report.report(planted(problems=["E"]), []), "is caught").endswith("**no** |")
+
+
+def test_faults_that_were_not_tried_are_said() -> None:
+    parts = planted()
+    parts[0]["result"] |= {"untried": 3, "sticky": {"problem": "RuntimeError: no | worker"}}
+    page = gpu_report.report(parts, [])
+    assert claim(page, "is caught").endswith("| 1 faults; 3 more were not tried | 6 of 6 | - |")
+    assert claim(page, "ends the worker").endswith("| RuntimeError: no / worker | - |")
+
+
+PARTLY = """
+import json, os, sys
+for name in json.load(sys.stdin)["names"]:
+    if name == "deadly":
+        print('{"c": ', end="", flush=True)
+        sys.exit("died")
+    print(json.dumps({name: {"caught": 1}}), flush=True)
+    if name == "spoils":
+        break
+"""
+
+
+def inquiry(program: str, *names: str) -> gpu_planted.Inquiry:
+    return gpu_planted.Inquiry(True, names, [sys.executable, "-c", program])
+
+
+def test_another_process_goes_on_behind_a_fault_that_spoilt_or_killed_one() -> None:
+    with inquiry(PARTLY, "a", "spoils", "b", "deadly", "c") as asked:
+        asked.wait(60.0)
+        found = asked.answers()
+    assert found.pop("deadly")["problems"] == ["its process ended with 1: died"]
+    assert list(found) == ["a", "spoils", "b", "c"] and all(one == {"caught": 1} for one in found.values())
+
+
+def test_what_is_known_of_the_faults_outlives_their_process() -> None:
+    with inquiry(PARTLY + "import time; time.sleep(600)", "a", "spoils", "c") as asked:
+        while len(asked.answers()) < 2:
+            pass
+        with pytest.raises(gpu_planted.PlantedError, match="not done after"):
+            asked.wait(0.0)
+        assert list(asked.answers()) == ["a", "spoils"]
 
 
 def test_the_page_says_what_was_throttled_and_what_failed() -> None:
@@ -453,6 +541,59 @@ def test_the_recorded_limit_of_power_is_made_up_for(tmp_path: Path) -> None:
     assert as_read > 1.5 and made_up < 0.7
 
 
+class Counter:
+    """A device that draws ``watts``, as its counter says once in 20 ms."""
+
+    def __init__(self, limit: float | None = 700.0, counts: bool = True) -> None:
+        self.limit, self.counts = limit, counts
+
+    def conditions(self) -> Conditions:
+        return Conditions()
+
+    def joules(self) -> float | None:
+        return 700.0 * round(time.perf_counter() / 0.02) * 0.02 if self.counts else None
+
+    def limit_watts(self) -> float | None:
+        return self.limit
+
+    def others(self) -> int | None:
+        return None
+
+    def utilisation(self) -> int | None:
+        return None
+
+
+@pytest.mark.parametrize("watcher", [None, Counter(limit=None), Counter(counts=False)])
+def test_nothing_is_recorded_where_power_is_not_known(
+    watcher: Counter | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would take minutes, and be of no use."""
+    with pytest.raises(gpu_limit.RecordingError, match=r"nvidia-ml-py|its driver"):
+        gpu_limit.Recorder(Waits(Context({"device": "cpu"}, {}, Path())), watcher)
+
+
+def test_a_trace_names_the_gpu_and_not_the_cpu_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = {"name": "a CPU", "gpu_name": "NVIDIA H200"}
+    monkeypatch.setattr(gpu_search, "facts", lambda: both)
+    assert gpu_search.gpu_name() == "NVIDIA H200" and gpu_search.device_line().startswith("NVIDIA H200, ")
+
+
+def test_tables_of_a_trace_without_a_window_say_so() -> None:
+    run = {
+        "before": gpu_limit.LONG_RUN,
+        "product": "A",
+        "began": 1.0,
+        "calls": 10,
+        "microseconds": [200.0] * 50,
+    }
+    trace = {
+        "limit_watts": 700.0,
+        "products": {"A": "one"},
+        "recordings": [{"runs": [run], "counter": [(1.0, 5.0)]}],
+    }
+    assert gpu_limit.tables(trace)[-1] == "| one | 200.0 µs | - |"
+
+
 @no_gpu
 @pytest.mark.parametrize("module", [gpu_limit, gpu_placement])
 def test_nothing_is_recorded_without_a_gpu(
@@ -468,12 +609,71 @@ def test_what_is_moved_is_feasible_and_its_table_says_what_differs() -> None:
     found = read_spec(SPACES / "triton-gemm.yaml", device=device_facts("h100"), workload=gpu_placement.SKINNY)
     for knobs in gpu_placement.PRODUCTS.values():
         assert found.space.configuration({**found.space.default(), **knobs}) in found.space
-    readings = [{"one": {"stayed": [level] * 3, "moved": [1e-4, 1.1e-4, 1.1e-4]}} for level in (1e-4, 1.1e-4)]
-    stayed, moved = gpu_placement.table(readings)[2:]
+    one, other, _ = gpu_placement.PRODUCTS
+    readings = [{one: {"stayed": [level] * 3, "moved": [1e-4, 1.1e-4, 1.1e-4]}} for level in (1e-4, 1.1e-4)]
+    readings[0][other] = {"stayed": [1e-4] * 3}
+    stayed, moved, alone, *unread = gpu_placement.table(readings)[2:]
     assert stayed.endswith("| 10.0% | 0.0% |") and moved.endswith("| 0.0% | 10.0% |")
+    assert alone.endswith("| stayed | 100 µs | 0.0% | 0.0% |")
+    assert len(unread) == 3 and all("could not be read" in row for row in unread)
+
+
+def test_a_process_that_fails_or_hangs_costs_its_own_readings(capsys: pytest.CaptureFixture[str]) -> None:
+    program = [sys.executable, "-c"]
+    right = [*program, "print('a warning'); print('{\"one\": {\"stayed\": [1e-4]}}')"]
+    assert gpu_placement.readings_of(right) == {"one": {"stayed": [1e-4]}}
+    assert gpu_placement.readings_of([*program, "raise SystemExit(3)"]) == {}
+    assert gpu_placement.readings_of([*program, "import time; time.sleep(600)"], seconds=0.2) == {}
+    said = capsys.readouterr().err
+    assert "ended with 3" in said and "not done after 0 s" in said
 
 
 # -- with PyTorch ------------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="its kernel is PyTorch's")
+def test_what_is_recorded_can_be_tabled(capsys: pytest.CaptureFixture[str]) -> None:
+    recorder = gpu_limit.Recorder(Waits(Context({"device": "cpu"}, {}, Path())), Counter())
+
+    def refused() -> object:
+        raise ValueError("no such kernel")
+
+    recorder.add("refused", refused)
+    recorder.add("one", lambda: "loaded")
+    assert "refused is left out: ValueError: no such kernel" in capsys.readouterr().err
+    recorder.run("one", 0.4, gpu_limit.LONG_RUN, rest=0.0)
+    recorder.run("one", 0.4, "no rest", rest=0.0)
+    trace = json.loads(json.dumps(recorder.trace("a device")))
+    assert trace["products"] == {"A": "one"} and trace["limit_watts"] == 700.0
+    runs = gpu_limit.runs_of(trace)
+    assert [run.before for run in runs] == [gpu_limit.LONG_RUN, "no rest"]
+    began = [run["began"] for run in trace["recordings"][0]["runs"]]
+    assert all(run.at[-1] - start > 0.39 for run, start in zip(runs, began, strict=True))
+    assert gpu_limit.tables(trace)[-1].startswith("| one | ")
+
+
+class MayBeWrong(Waits):
+    """It gives what it was given, or else ``gives``."""
+
+    def reference(self, inputs: Any) -> Any:
+        return {"y": inputs["x"]}
+
+    def call(self, loaded: Any, inputs: Any, outputs: Any) -> None:
+        super().call(loaded, inputs, outputs)
+        outputs["y"] *= loaded["gives"]
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="its kernel is PyTorch's")
+def test_what_does_not_enter_is_not_read_as_what_entered_before(capsys: pytest.CaptureFixture[str]) -> None:
+    objective = MayBeWrong(Context({"device": "cpu"}, {}, Path()))
+    found = spec()
+    runner = Runner(objective, found.metrics, found.measure)
+    read = partial(gpu_placement.read_product, runner, objective.apparatus)
+    assert list(read("right", Configuration({"gives": 1}))) == ["stayed", "moved"]
+    assert read("wrong", Configuration({"gives": 2})) == {}
+    assert "wrong is left out: wrong: y[0] is 2.0" in capsys.readouterr().err
 
 
 @pytest.mark.torch

@@ -26,6 +26,7 @@ SECONDS = 120.0
 
 DRIVER, TORCH, TRITON, COMPILER = "nvidia driver", "torch on the GPU", "triton", "CUDA compiler"
 INTERPRETER, EMULATOR = "triton interpreter", "CUDA emulator"
+CLOCKS = "clocks and power"
 REQUIRED = (DRIVER, TORCH)
 """Without these nothing can be measured on a GPU."""
 
@@ -103,7 +104,7 @@ def clocks(gpus: Gpus, states: Sequence[GpuState]) -> Capability:
     needed = "discarding throttled readings, energy as a metric"
     if not states:
         remedy = f"see {DRIVER}" if _installed("pynvml") else "pip install nvidia-ml-py"
-        return Capability("clocks and power", False, gpus.problem, needed, remedy)
+        return Capability(CLOCKS, False, gpus.problem, needed, remedy)
     kinds: dict[str, list[float | int | None]] = {
         "SM clock": [s.sm_clock_mhz for s in states],
         "temperature": [s.temperature_c for s in states],
@@ -114,11 +115,11 @@ def clocks(gpus: Gpus, states: Sequence[GpuState]) -> Capability:
     if missing:
         detail = f"the driver does not report: {', '.join(missing)}"
         remedy = "in a container: --gpus all,capabilities=utility; in a virtual machine ask its host"
-        return Capability("clocks and power", False, detail, needed, remedy)
+        return Capability(CLOCKS, False, detail, needed, remedy)
     first, reasons = states[0], states[0].throttle_reasons or 0
     detail = f"SM {first.sm_clock_mhz} MHz, {first.temperature_c} °C, {first.power_watts:.0f} W"
     detail += f", throttle reasons {reasons:#x}"
-    return Capability("clocks and power", True, detail, needed)
+    return Capability(CLOCKS, True, detail, needed)
 
 
 # -- PyTorch and Triton ------------------------------------------------------------------------
