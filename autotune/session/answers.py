@@ -18,7 +18,7 @@ from autotune.session.caveats import (
     unchecked,
 )
 from autotune.session.finale.disturbed import say_busy
-from autotune.session.finale.drift import say_drift
+from autotune.session.finale.drift import say_drift, say_shift
 from autotune.session.front import front_numbers, front_of
 from autotune.session.remarks.oversubscribed import say_oversubscribed
 from autotune.session.remarks.substituted import say_substituted
@@ -226,6 +226,7 @@ def _defended(
             say_further_finales(same_kind, confidence),
             say_busy(verdict.get("waited", 0.0), verdict.get("stalled", 0.0)),
             say_drift(verdict.get("drift", 1.0)),
+            say_shift(verdict.get("shift", 1.0)),
             unchecked(study, metrics),
             doubtful(study, metrics),
             _since(store, study, metric, record),

@@ -94,6 +94,7 @@ def test_what_cannot_be_converted_is_said(tmp_path: Path) -> None:
     (tmp_path / "T1.json").write_text("{}")
     for arguments, says in (
         (["kernels.py"], "nothing here is decorated with triton.autotune"),
+        (["kernels.py"], "the tune_params of a tune_kernel(...)"),
         (["notes.txt"], "notes.txt is of no known kind"),
         (["space.yaml"], "space.yaml is of no known kind"),
         (["T1.json"], "this is no T1 file"),

@@ -91,6 +91,7 @@ VERDICT = parts(
     waited=real,
     stalled=real,
     drift=real,
+    shift=real,
     outcomes=object_of(list_of(text)),
     across=list_of(parts(hash=text, configuration=any_object, found_by=list_of(whole))),
 )

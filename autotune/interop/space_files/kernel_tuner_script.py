@@ -174,10 +174,10 @@ class _Script:
         if not isinstance(restriction, str):
             raise self.module.not_understood(node, "a restriction is a text, or a function that returns one")
         found = rule_text(restriction, knobs, where)
-        self.by_values += found.listed
         if found.text == "True":
             self.notes.append(f"{shorten(restriction)} holds for all values: it is left out.")
         else:
+            self.by_values += found.listed
             yield found.text
 
     def condition(self, closure: Closure, knobs: Mapping[str, Sequence[Value]]) -> str:

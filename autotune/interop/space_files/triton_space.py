@@ -90,7 +90,10 @@ def chosen(kernel: str, found: Mapping[str, _Kernel], file: Path, unseen: str) -
     """
     where = Location(str(file))
     if not found:
-        hint = "it converts the configs of @triton.autotune(...), or a T1 file (.json)"
+        hint = (
+            "it converts the configs of @triton.autotune(...), the tune_params of a tune_kernel(...),"
+            " or a T1 file (.json)"
+        )
         text = file.read_text(errors="replace")
         if TUNED in text:
             hint = unseen

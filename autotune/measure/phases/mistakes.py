@@ -13,13 +13,17 @@ from pathlib import Path
 from types import ModuleType
 
 from autotune.measure.diagnostics import text_of
-from autotune.measure.objective import Objective
+from autotune.measure.objective import Context, Objective
 from autotune.measure.program import Finished
+from autotune.measure.reports import Reporter
 from autotune.space.configuration import Configuration
 
 _KINDS = (NameError, ImportError, SyntaxError, KeyError, FileNotFoundError, PermissionError)
 """A name, module, key or file that does not exist, or is misspelt. (A TypeError is a mistake as well, with
 exceptions: see :func:`_is_mistake`.)"""
+
+_ALWAYS_ALIKE = (ModuleType, Objective, Context, Reporter, Configuration)
+"""What has the same attributes whatever was chosen."""
 
 _OF_NONE = "NoneType"
 """What Python calls the type of ``None`` in its messages."""
@@ -56,7 +60,7 @@ def _is_mistake(error: BaseException) -> bool:
     if type(error).__module__ != "builtins":  # somebody has defined it on purpose
         return False
     if isinstance(error, AttributeError):  # that ``None`` has no such attribute may follow from a limit
-        return isinstance(error.obj, (ModuleType, Objective, Configuration))
+        return isinstance(error.obj, _ALWAYS_ALIKE)
     if isinstance(error, TypeError):  # so may one about ``None``, and one that we raise for a result
         return _OF_NONE not in text_of(error) and not _raised_by_us(error)
     return isinstance(error, _KINDS)

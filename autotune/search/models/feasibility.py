@@ -49,6 +49,8 @@ MEASURED = 3
 """Memory is learned as a number once it is known of so many successes."""
 ALIKE = 3
 """So many failures of one status have a model of their own; those of rarer ones share one."""
+MISSED = 0.5
+"""A model of memory is not believed if, by it, more than this part of those that ran out should succeed."""
 REACH = 2.0
 """How far a limit may be above what is known to fit: the logarithm of a factor, about seven."""
 NODES = 24
@@ -192,6 +194,17 @@ class Memory(Cause):
         """Whether the limit is known: as a cap, or since the trial that had the most ran out."""
         return self._stopped > 0
 
+    def contradicted(self, observations: Sequence[Observation]) -> bool:
+        """Whether it expects most of those that ran out to succeed, though it has learned from them.
+
+        Where only some values of a knob leak memory, what the successes use says nothing about the others.
+        """
+        ran_out = [o for o in observations if o.status in self.statuses]
+        if not ran_out:
+            return False
+        expected = self.log_success(*self.process.predict_at(self._inputs(ran_out)))
+        return float(np.exp(expected).mean()) > MISSED
+
     def learn(self, observation: Observation) -> None:
         if self.concerns(observation):
             self._hear([observation])
@@ -311,8 +324,10 @@ def _causes(features: Features, observations: Sequence[Observation], cap: float 
     counts = Counter(o.status for o in observations if o.status.failed)
     cap = cap if cap is not None and _holds(cap, observations) else None
     if (cap is not None or counts[Status.OUT_OF_MEMORY]) and Memory.is_measured(observations, cap):
-        yield Memory(features, observations, cap)
-        del counts[Status.OUT_OF_MEMORY]
+        memory = Memory(features, observations, cap)
+        if not memory.contradicted(observations):
+            yield memory
+            del counts[Status.OUT_OF_MEMORY]
     often = [status for status, count in counts.items() if count >= ALIKE]
     for status in sorted(often):
         yield Hidden(features, frozenset([status]), observations)

@@ -1,4 +1,4 @@
-"""Whether all contenders were slower, or all faster, in the finale than in the search.
+"""Whether contenders were slower, or faster, in the finale than in the search: all alike, or one of two.
 
 The verdict depends on the finale alone, in which all are measured side by side. But the finalists were
 chosen by what was measured before.
@@ -11,6 +11,10 @@ from collections.abc import Mapping
 
 MUCH = 1.5
 """A factor that the luck of the best readings, caches and noise do not reach for all contenders at once."""
+
+
+APART = 2.0
+"""A factor by which the luck of the best readings does not change how two values compare."""
 
 
 def drift(searched: Mapping[str, float], again: Mapping[str, float]) -> float:
@@ -33,4 +37,27 @@ def say_drift(factor: float) -> str:
     return (
         f"all values measured again are {much} as in the search, or more: something changed meanwhile"
         " (a load, a clock, a cache), and without that change the finalists might have been others"
+    )
+
+
+def shift(searched: Mapping[str, float], again: Mapping[str, float], one: str, other: str) -> float:
+    """The factor by which ``one`` is worse beside the ``other`` than when both were ``searched``.
+
+    1 where it cannot be told. A load does so: it delays what runs for long more than what is soon over.
+    """
+    parts = [values.get(own, 0.0) for values in (again, searched) for own in (one, other)]
+    if not all(0.0 < part < math.inf for part in parts):
+        return 1.0
+    return parts[0] / parts[1] / (parts[2] / parts[3])
+
+
+def say_shift(factor: float) -> str:
+    """A remark on a finale in which default and winner compare otherwise than in the search; else empty."""
+    if 1 / APART < factor < APART:
+        return ""
+    much = f"{factor:.2g} times as large" if factor > 1 else f"{1 / factor:.2g} times as small"
+    return (
+        f"the ratio of the default to the winner is {much} as in the search: something (a load, a cache)"
+        " slows one of them more than the other, and the speed-up may be another without it; autotune verify"
+        " measures both again"
     )

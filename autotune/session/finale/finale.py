@@ -17,7 +17,7 @@ from autotune.measure.outcome import Outcome
 from autotune.session.execution.executor import Executor
 from autotune.session.finale.contender import DEFAULT, Contender
 from autotune.session.finale.disturbed import scattered, usual_stall, usual_wait
-from autotune.session.finale.drift import drift
+from autotune.session.finale.drift import drift, shift
 from autotune.session.finale.fresh_processes import ROUNDS, FreshRuns, Plan, read_in_fresh_processes
 from autotune.session.finale.interleaved import failed, outcome_of, read_again
 from autotune.session.finale.kept_readings import KeptReadings, take_up
@@ -146,7 +146,7 @@ def remeasure(
         "rounds": rounds,
         "waited": usual_wait(noisy),
         "stalled": usual_stall(noisy),
-        "drift": _drift(ledger, contenders, outcomes),
+        **_drift(ledger, contenders, outcomes, str(verdict.get("label", ""))),
         **said,
         "told": knew,
         "outcomes": {label: [str(o.status), o.message] for label, o in outcomes.items()},
@@ -185,13 +185,18 @@ def _confirmed(
     return confirmed | {"remark": "; ".join(filter(None, [str(confirmed["remark"]), doubt]))}
 
 
-def _drift(ledger: Ledger, contenders: Sequence[Contender], outcomes: Mapping[str, Outcome]) -> float:
-    """The factor by which the values of all contenders differ from those of their search trials."""
+def _drift(
+    ledger: Ledger, contenders: Sequence[Contender], outcomes: Mapping[str, Outcome], winner: str
+) -> dict[str, float]:
+    """The factors by which the values differ from those of the search: of all, and of default to winner."""
     store, study, goal = ledger.store, ledger.study.record.id, ledger.metric.name
-    asked = {c.configuration.hash: outcomes[c.label] for c in contenders if c.configuration is not None}
-    trials = store.numbered(study, [*store.numbers_of(study, list(asked)).values()])
+    own = {c.label: c.configuration.hash for c in contenders if c.configuration is not None}
+    trials = store.numbered(study, [*store.numbers_of(study, list(own.values())).values()])
     searched = {t.hash: t.metrics[goal].value for t in trials if t.status is Status.OK and goal in t.metrics}
-    return drift(searched, {own: o.metrics[goal].value for own, o in asked.items() if goal in o.metrics})
+    known = {label: outcomes[label].metrics for label in own if goal in outcomes[label].metrics}
+    again = {own[label]: metrics[goal].value for label, metrics in known.items()}
+    moved = shift(searched, again, own.get(DEFAULT, ""), own.get(winner, ""))
+    return {"drift": drift(searched, again), "shift": moved}
 
 
 def succeeded(ledger: Ledger) -> list[TrialRecord]:

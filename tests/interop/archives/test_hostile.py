@@ -156,6 +156,7 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "a speed-up of text": (VERDICTS, 0, sets("document", {"speedup": {"x": 1}}), "it has no 'against'"),
     "baselines of text": (VERDICTS, 0, sets("document", {"baselines": "x"}), "baselines is no list"),
     "a drift of text": (VERDICTS, 0, sets("document", {"drift": "x"}), "drift is no number"),
+    "a shift of text": (VERDICTS, 0, sets("document", {"shift": "x"}), "shift is no number"),
     "a baseline of text": (VERDICTS, 0, sets("document", {"baselines": ["x"]}), "comparison is no object"),
     "settings of text": (SESSIONS, 0, sets("settings", []), "settings is no object"),
     "a budget of text": (SESSIONS, 0, sets("settings", {"budget": "x"}), "settings.budget is no object"),

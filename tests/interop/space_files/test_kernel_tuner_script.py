@@ -156,3 +156,10 @@ def test_parameters_may_come_from_another_file_beside_the_script(tmp_path: Path)
     text = SCRIPT.replace("import numpy", "import numpy\nfrom common import limits")
     space = convert(write(tmp_path, text.replace("RESTRICTIONS", "limits(16)"))).checked()
     assert {c["block_size_x"] for c in space.feasible} == {8, 16}
+
+
+def test_what_holds_for_all_values_is_not_said_to_be_a_list(tmp_path: Path) -> None:
+    power = "(block_size_x & (block_size_x - 1)) == 0"
+    notes = convert(write(tmp_path, SCRIPT.replace("= RESTRICTIONS", f"= {[power]}"))).notes
+    assert f"{power} holds for all values: it is left out." in notes
+    assert not any("became a list" in note for note in notes)

@@ -20,6 +20,7 @@ from autotune.measure.phases.mistakes import mistake_in, mistake_of_program
 from autotune.measure.phases.runner import Runner
 from autotune.measure.program import Finished
 from autotune.measure.readings import named_values
+from autotune.measure.reports import Reporter
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MeasureSettings, MetricSpec
 
@@ -45,6 +46,8 @@ def raised(what: Callable[[], object]) -> BaseException:
         lambda: Configuration({"tile": 8})["tyle"],
         lambda: Path("no/such/file").read_text(),
         lambda: Configuration({"tile": 8}).tile,  # type: ignore[attr-defined]
+        lambda: Context({}, {}, Path()).folder,  # type: ignore[attr-defined]
+        lambda: Reporter().step,  # type: ignore[attr-defined]
         lambda: range(8 / 2),  # type: ignore[arg-type]
         lambda: math.sqrt(),  # type: ignore[call-arg]
     ],

@@ -147,6 +147,38 @@ def test_memory_that_says_nothing_does_no_harm(used: float) -> None:
     assert agreement(*learned(observations)) >= 0.8
 
 
+LEAKY = Space(
+    [
+        Choice("mode", ("serial", "pool"), default="pool"),
+        IntegerRange("workers", 1, 4, when="mode == 'pool'"),
+        IntegerRange("chunk", 1, 600, scale="log", when="mode == 'pool'"),
+    ]
+)
+CAP = 512.0
+
+
+def leak(configuration: Configuration, rng: np.random.Generator) -> Observation:
+    """Three workers fill all the memory that there is; any other number needs next to none."""
+    if configuration.get("workers") == 3:
+        return Observation(configuration, Status.OUT_OF_MEMORY, resources={"memory": CAP})
+    time = 0.03 + 0.003 * abs(math.log(configuration.get("chunk", 80) / 90))
+    used = {"memory": 24.8 + 0.1 * rng.random()}
+    return Observation(configuration, Status.OK, {"time": time}, resources=used)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_does_not_go_on_where_memory_leaks(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    strategy = make_strategy("auto", Problem(LEAKY, (TIME,), 25, memory=CAP), seed=seed)
+    failures = 0
+    for _ in range(25):
+        [proposal] = strategy.ask()
+        observation = leak(proposal.configuration, rng)
+        failures += observation.status.failed
+        strategy.tell([observation])
+    assert failures <= 8  # of a quarter of the space; 20 and more while only measured memory was believed
+
+
 def test_only_failures() -> None:
     model, pool = learned([o for o in drawn(40, True) if o.status.failed])
     chances = success(model, np.arange(len(pool)))

@@ -1,4 +1,4 @@
-"""Whether a machine was another one in the finale."""
+"""Whether a machine was another one in the finale, for all or for one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from autotune.session.finale.drift import drift, say_drift
+from autotune.session.finale.drift import drift, say_drift, say_shift, shift
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,20 @@ def test_only_what_is_much_is_said() -> None:
     assert say_drift(1.4) == say_drift(1.0) == say_drift(0.7) == ""
     assert "2 times as large" in say_drift(2.0)
     assert "4 times as small" in say_drift(0.25)
+
+
+def test_a_load_that_falls_on_one_alone_is_said() -> None:
+    """Of a busy machine: 24 ms became 710 ms, 3 ms stayed 3 ms, and the answer was 231 times as fast."""
+    factor = shift({"default": 0.024, "best": 0.003}, {"default": 0.71, "best": 0.003}, "default", "best")
+    assert factor == pytest.approx(0.71 / 0.024)
+    assert "30 times as large as in the search" in say_shift(factor)
+    assert "4 times as small" in say_shift(0.25)
+
+
+def test_default_and_winner_may_compare_a_little_otherwise() -> None:
+    both = {"default": 3.0, "best": 1.0}
+    assert shift(both, {"default": 9.0, "best": 3.0}, "default", "best") == pytest.approx(1.0)
+    assert shift(both, {"default": 9.0}, "default", "best") == 1.0
+    assert shift({"best": -1.0, "default": 3.0}, both, "default", "best") == 1.0
+    assert shift(both, {"default": 3.0, "best": 1.0}, "", "best") == 1.0
+    assert say_shift(1.0) == say_shift(1.9) == say_shift(0.6) == ""
