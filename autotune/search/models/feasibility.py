@@ -48,6 +48,9 @@ MEASURED = 3
 """Memory is learned as a number once it is known of so many successes."""
 ALIKE = 3
 """So many failures of one status have a model of their own; those of rarer ones share one."""
+FACTORS = 3
+"""Where memory is a sum, its summands are products of so many knobs at most: the batch of a training times what
+is kept of a sample times the width of a number."""
 REACH = 2.0
 """How far a limit may be above what is known to fit: the logarithm of a factor, about seven."""
 NODES = 24
@@ -171,7 +174,7 @@ class Memory(Cause):
             plain = Scale(False, float(used.mean()), float(used.std()) or 1.0)
             # A knob that had the same value in everything that fitted may be what makes others fail.
             unseen = max(1.0, float(plain(self._had)))
-            found = likelier(found, self.features, plain, unseen)
+            found = likelier(found, self.features, plain, unseen, FACTORS)
         self._scale = found.scale
         found.process.forget()
         return found.process
