@@ -103,15 +103,17 @@ def log_densities(
     return np.asarray(-0.5 * (np.log(2.0 * math.pi * variance) + np.square(missed) / variance))
 
 
-def likelier(usual: Fitted, features: Features, plain: Scale, unseen: float = 1.0) -> Fitted:
+def likelier(
+    usual: Fitted, features: Features, plain: Scale, unseen: float = 1.0, factors: int = 2
+) -> Fitted:
     """``usual``, or a sum on the scale ``plain`` if the values are more probable under that.
 
     Values that either scale cuts do not count. ``unseen``: how much a knob that always had the same value may
-    add, in units of ``plain``.
+    add, in units of ``plain``. ``factors``: of how many knobs a summand is the product, at most.
     """
     if len(np.unique(usual.values)) < FEWEST:
         return usual
-    process = GaussianProcess(features.columns, CLOSE, Sum(features, usual.inputs, unseen))
+    process = GaussianProcess(features.columns, CLOSE, Sum(features, usual.inputs, unseen, factors))
     added = Fitted(process, plain, usual.inputs, usual.values)
     whole = ~(usual.scale.cuts(usual.values) | plain.cuts(usual.values))
     gain = (added.log_densities() - usual.log_densities())[whole].sum()

@@ -51,6 +51,9 @@ ALIKE = 3
 """So many failures of one status have a model of their own; those of rarer ones share one."""
 MISSED = 0.5
 """A model of memory is not believed if, by it, more than this part of those that ran out should succeed."""
+FACTORS = 3
+"""Where memory is a sum, its summands are products of so many knobs at most: the batch of a training times what
+is kept of a sample times the width of a number."""
 REACH = 2.0
 """How far a limit may be above what is known to fit: the logarithm of a factor, about seven."""
 NODES = 24
@@ -174,7 +177,7 @@ class Memory(Cause):
             plain = Scale(False, float(used.mean()), float(used.std()) or 1.0)
             # A knob that had the same value in everything that fitted may be what makes others fail.
             unseen = max(1.0, float(plain(self._had)))
-            found = likelier(found, self.features, plain, unseen)
+            found = likelier(found, self.features, plain, unseen, FACTORS)
         self._scale = found.scale
         found.process.forget()
         return found.process

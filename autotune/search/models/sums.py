@@ -2,15 +2,16 @@
 
 A training needs memory for its model and its optimiser, and so much more for each sample; how much that is
 depends on what is kept of a sample. So the plain demand is linear in the plain values of the knobs and in
-products of two of them, with normal weights (Rasmussen and Williams 2006, section 2.1). Its logarithm, which
-:mod:`~autotune.search.models.trend` models, bends where the constant part no longer dominates.
+products of two or more of them, with normal weights (Rasmussen and Williams 2006, section 2.1). Its logarithm,
+which :mod:`~autotune.search.models.trend` models, bends where the constant part no longer dominates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import reduce
+from itertools import combinations, pairwise, product
 
 import numpy as np
 
@@ -23,36 +24,38 @@ from autotune.space.knobs.knob import Knob
 CHOICE = 0.7
 """The standard deviation of what a choice adds to a standardised demand."""
 PAIR = 0.5
-"""That of the weight of a product of two knobs, where it is 1 for the weight of each of them."""
+"""That of the weight of a product of two knobs, where it is 1 for the weight of each of them; for each further
+knob of a product it is multiplied by this again."""
 MOST_PRODUCTS = 256
-"""If there would be more products than this, all are left out."""
+"""If products of so many knobs would make more than this, they are left out, and those of more knobs."""
 
 
 class Sum:
-    """The terms of the sum over the knobs of a space: a constant, some for each knob, and products of two.
+    """The terms of the sum over the knobs of a space: a constant, some for each knob, and products.
 
     Numbers are standardised over the configurations whose demand is known, so that the weights that explain
     it are about 1 for standardised targets. A list of numbers has their logarithms as terms as well, for
     knobs that divide a demand. Permutations, and choices among very many values, have no part.
     """
 
-    def __init__(self, features: Features, known: Inputs, unseen: float = 1.0) -> None:
-        """``known``: where the demand is known; ``unseen``: the weight of what never varied there."""
+    def __init__(self, features: Features, known: Inputs, unseen: float = 1.0, factors: int = 2) -> None:
+        """``known``: where the demand is known; ``unseen``: the weight of what never varied there.
+
+        ``factors``: of how many knobs there are products, at most.
+        """
         cells = [(knob, i) for knob in features.discrete for i in range(len(knob.cells))]
         first = known.smooth.shape[1] - len(features.floating)
         found = [_of_cell(knob, i, column) for column, (knob, i) in enumerate(cells)]
         found += [_of_float(knob, first + i) for i, knob in enumerate(features.floating)]
         self._parts = [_standardised(part, known, unseen) for part in found if part is not None]
         sizes = [part.coordinates(known).shape[1] for part in self._parts]
-        products = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
-        self._pairs = _pairs(sizes if products <= MOST_PRODUCTS else [])
+        self._products = list(_products(sizes, factors))
 
     def __call__(self, inputs: Inputs) -> Floats:
         """Shape (n, terms), each for a weight that is standard normal."""
         parts = [part(inputs) for part in self._parts]
         terms = np.nan_to_num(np.hstack([np.ones((len(inputs), 1)), *parts]))
-        one, other = self._pairs.T
-        return np.hstack([terms, PAIR * (terms[:, one] * terms[:, other])])
+        return np.hstack([terms, *(_multiplied(terms, columns) for columns in self._products)])
 
 
 @dataclass(frozen=True)
@@ -123,9 +126,32 @@ def _of_float(knob: Knob, column: int) -> _Part:
     return _Part(lambda inputs: plain(inputs.smooth[:, column]), plain(np.array([0.0, 1.0])))
 
 
-def _pairs(sizes: Sequence[int]) -> Integers:
-    """The columns, after the constant's, of each product of two coordinates of different parts; (n, 2)."""
+def _products(sizes: Sequence[int], factors: int) -> Iterator[Integers]:
+    """The columns, after the constant's, of products of coordinates of different parts; (n, order) each.
+
+    First those of two, then of more, up to so many ``factors`` and while all together are few.
+    """
     ends = np.cumsum([1, *sizes]).tolist()
     columns = [range(first, last) for first, last in pairwise(ends)]
-    found = [(a, b) for i, one in enumerate(columns) for other in columns[:i] for a in one for b in other]
-    return np.array(found, dtype=int).reshape(-1, 2)
+    many = 0
+    for order in range(2, min(factors, len(sizes)) + 1):
+        many += _how_many(sizes, order)
+        if many > MOST_PRODUCTS:
+            return
+        found = [one for parts in combinations(columns, order) for one in product(*parts)]
+        yield np.array(found, dtype=int)
+
+
+def _how_many(sizes: Sequence[int], order: int) -> int:
+    """How many products there are, without making them: an elementary symmetric polynomial."""
+    counts = [1] + [0] * order
+    for size in sizes:
+        for k in range(order, 0, -1):
+            counts[k] += size * counts[k - 1]
+    return counts[order]
+
+
+def _multiplied(terms: Floats, columns: Integers) -> Floats:
+    """The products of the terms (n, terms) at these ``columns`` (products, order); shape (n, products)."""
+    value = reduce(np.multiply, (terms[:, column] for column in columns.T))
+    return np.asarray(PAIR ** (columns.shape[1] - 1) * value)
