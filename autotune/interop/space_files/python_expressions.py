@@ -16,13 +16,13 @@ from autotune.interop.space_files.python_operators import (
     METHOD_NAMES,
     METHODS,
     MODULES,
+    MOST_ITEMS,
     UNARY,
     as_text,
 )
 from autotune.interop.space_files.python_source import FOREIGN, Closure, Opened, Scope, Source
 
 MOST_BITS = 1_000
-MOST_ITEMS = 100_000
 MOST_REPEATS = 20
 
 
@@ -45,7 +45,7 @@ class Expressions:
             case ast.Tuple(elts=parts):
                 return tuple(self.sized(node, self.spread(parts)))
             case ast.JoinedStr(values=parts):
-                return "".join(self.value(part) for part in parts)
+                return self.joined(node, [self.value(part) for part in parts])
             case ast.FormattedValue(value=part, conversion=-1, format_spec=None):
                 return self.guarded(node, as_text, self.value(part))
             case ast.Set(elts=parts):
@@ -139,6 +139,11 @@ class Expressions:
         if type(op) not in BINARY or (isinstance(op, ast.Mod) and isinstance(left, str)):
             raise self.source.not_understood(node)
         return self.guarded(node, BINARY[type(op)], left, right)
+
+    def joined(self, node: ast.AST, texts: list[str]) -> str:
+        if sum(map(len, texts)) > MOST_ITEMS:
+            raise self.source.not_understood(node, "it is too large")
+        return "".join(texts)
 
     def dictionary(self, node: ast.AST, keys: list[ast.expr | None], values: list[ast.expr]) -> Any:
         found: dict[Any, Any] = {}
