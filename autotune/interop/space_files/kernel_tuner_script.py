@@ -18,6 +18,7 @@ from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.interop.space_files.listed_rules import say_listed
 from autotune.interop.space_files.package_files import File, Files, imports_in, read_source
 from autotune.interop.space_files.package_values import Package
+from autotune.interop.space_files.python_frame import Frame
 from autotune.interop.space_files.python_operators import FUNCTIONS
 from autotune.interop.space_files.python_rules import rule_text
 from autotune.interop.space_files.python_source import Closure
@@ -142,7 +143,8 @@ class _Script:
             raise self.module.not_understood(node, "tune_params is a dictionary of lists")
         knobs: dict[str, tuple[Value, ...]] = {}
         for name, values in found.items():
-            many = list(values)[:100_000] if isinstance(values, (list, tuple, range)) else []
+            listed = values if isinstance(values, (list, tuple, range)) else ()
+            many = Frame(self.module, {}).collect(node, listed)
             wrong = [one for one in many if not isinstance(one, (bool, int, float, str))]
             wrong += [one for one in many if not wrong and not can_be_written(one)]
             if not isinstance(name, str) or wrong or not many:

@@ -104,6 +104,7 @@ def test_a_parameter_goes_before_a_name_of_the_script(tmp_path: Path) -> None:
         ("[1, 2, 4]", "numpy.arange(4)", r"script.py:13:35: .*numpy.arange"),
         ("[1, 2, 4]", "[]", "block_size_y has no list of values"),
         ("[1, 2, 4]", "[None]", "block_size_y can be None"),
+        ("[1, 2, 4]", "range(100_001)", "tune_params.*has more than 100,000 items"),
         ("restrictions=restrictions", "**more", "arguments are read where they are written out"),
         ("arguments, tune_params,", "arguments,", "it has no tune_params"),
         ("def tune():", "def tune(tune_params):", "."),
