@@ -45,7 +45,7 @@ def export_study(store: Store, study: StudyRecord, folder: Path) -> int:
         reports[record.trial_id].append(record.report)
     metrics = [str(metric["name"]) for metric in study.metrics]
     tried = [_hparams(trial) for trial in trials]
-    kinds = {name: _type([own[name] for own in tried if name in own]) for own in tried for name in own}
+    kinds = kinds_of(tried)
     whole = Path(os.path.realpath(folder))  # where a link leads
     draft = whole.with_name(f".part-{os.getpid()}-{secrets.token_hex(4)}")
     try:
@@ -125,6 +125,15 @@ def _experiment(tried: Sequence[Mapping[str, Any]], kinds: Mapping[str, int], me
     shown = [api_pb2.MetricInfo(name=api_pb2.MetricName(tag=metric)) for metric in metrics]
     experiment = api_pb2.Experiment(hparam_infos=infos, metric_infos=shown)
     return _plugin("EXPERIMENT_TAG", experiment=experiment)
+
+
+def kinds_of(tried: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The type of each hyper-parameter, which all its values have."""
+    values: defaultdict[str, list[Any]] = defaultdict(list)
+    for own in tried:
+        for name, value in own.items():
+            values[name].append(value)
+    return {name: _type(found) for name, found in values.items()}
 
 
 def _type(values: Sequence[Any]) -> int:
