@@ -136,3 +136,13 @@ def test_parameters_may_come_from_another_file_beside_the_script(tmp_path: Path)
     text = SCRIPT.replace("import numpy", "import numpy\nfrom common import limits")
     space = convert(write(tmp_path, text.replace("RESTRICTIONS", "limits(16)"))).checked()
     assert {c["block_size_x"] for c in space.feasible} == {8, 16}
+
+
+def test_a_restriction_that_always_holds_is_left_out_even_where_rules_have_no_words_for_it(
+    tmp_path: Path,
+) -> None:
+    """It was said to have become a list of values as well, which nobody found in the space."""
+    found = convert(write(tmp_path, SCRIPT.replace("RESTRICTIONS", "[lambda p: (p['pad'] | 4) > 0]")))
+    assert not found.constraints
+    assert any("holds for all values" in note for note in found.notes)
+    assert not any("became a list" in note for note in found.notes)
