@@ -49,26 +49,13 @@ class Config:
     PUBLIC: ClassVar[tuple[str, ...]] = ("kwargs", *OPTIONS)
 
     kwargs: Mapping[str, Any]
-    options: Mapping[str, Any]
+    num_warps: Any
+    num_stages: Any
+    num_ctas: Any
+    maxnreg: Any
     where: Location = field(compare=False)
     left_out: tuple[str, ...] = ()
     """What else was said of it, such as ``pre_hook``."""
-
-    @property
-    def num_warps(self) -> Any:
-        return self.options["num_warps"]
-
-    @property
-    def num_stages(self) -> Any:
-        return self.options["num_stages"]
-
-    @property
-    def num_ctas(self) -> Any:
-        return self.options["num_ctas"]
-
-    @property
-    def maxnreg(self) -> Any:
-        return self.options["maxnreg"]
 
 
 @dataclass(frozen=True)
@@ -195,7 +182,8 @@ def _rows(configs: Sequence[Config]) -> list[dict[str, Value]]:
 
 def _option(config: Config, name: str) -> Any:
     """What Triton takes: None says as little as nothing does."""
-    return OPTIONS[name] if config.options[name] is None else config.options[name]
+    said = getattr(config, name)
+    return OPTIONS[name] if said is None else said
 
 
 def _scalar(config: Config, name: str, value: Any) -> Value:
