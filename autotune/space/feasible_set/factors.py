@@ -155,7 +155,7 @@ class RuledFactor(Factor):
     def estimate(self) -> Estimate:
         low, high = self.bounds
         if low == high:
-            return Estimate(high, low, high, 1.0)
+            return super().estimate
         draws = min(_ESTIMATE_DRAWS, _ESTIMATE_VALUES // len(self.puzzle.weights))
         indices = draw(np.random.default_rng(0), high, max(draws, _ESTIMATE_LEAST))
         good = int(self._satisfied(self.diagram.assignments(indices)[0]).sum())
