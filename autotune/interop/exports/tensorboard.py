@@ -21,6 +21,7 @@ from typing import Any
 from autotune.errors import InputError, Problem
 from autotune.measure.outcome import Report
 from autotune.space.configuration import Value, plain
+from autotune.space.knobs.values import is_number
 from autotune.store.records import StudyRecord, TrialRecord
 from autotune.store.store import Store
 
@@ -141,7 +142,7 @@ def _type(values: Sequence[Any]) -> int:
 
     if all(isinstance(value, bool) for value in values):
         return int(api_pb2.DATA_TYPE_BOOL)
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+    if all(map(is_number, values)):
         return int(api_pb2.DATA_TYPE_FLOAT64)
     return int(api_pb2.DATA_TYPE_STRING)
 

@@ -18,6 +18,7 @@ from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.interop.space_files.exact_rules import combinations, exact_rules
 from autotune.interop.space_files.space_text import Converted, can_be_written
 from autotune.space.configuration import Value
+from autotune.space.knobs.values import is_number
 from autotune.space.knobs.values import key as value_key
 from autotune.space.language.parser import MOST_CHARACTERS
 
@@ -196,7 +197,7 @@ def _scalar(config: Config, name: str, value: Any) -> Value:
 def _ordered(values: Sequence[Value]) -> list[Value]:
     """Each once; numbers in their order."""
     unique = list({value_key(value): value for value in values}.values())
-    if all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in unique):
+    if all(map(is_number, unique)):
         return sorted(unique)  # type: ignore[type-var]  # they are numbers
     return unique
 
