@@ -80,6 +80,10 @@ class Expressions:
             raise found
         return found
 
+    def understood(self, name: str) -> Any:
+        """What a name stands for; ``None`` where that is not understood."""
+        return self.scope[name] if name in self.scope else self.source.understood(name)
+
     def attribute(self, node: ast.AST, whole: Any, name: str) -> Any:
         if isinstance(whole, Opened):
             return self.member(node, whole, name)
@@ -100,7 +104,7 @@ class Expressions:
         """The module of the package that an expression stands for, if it is one."""
         found: Any = None
         if isinstance(node, ast.Name):
-            found = self.scope[node.id] if node.id in self.scope else self.source.opened(node.id)
+            found = self.understood(node.id)
         elif isinstance(node, ast.Attribute) and (whole := self.opened(node.value)):
             found = whole.member(node.attr)
         return found if isinstance(found, Opened) else None
@@ -282,9 +286,7 @@ class Expressions:
 
     def closure(self, name: str) -> Closure | None:
         """The function of the source that a name stands for."""
-        if name not in self.scope:
-            return self.source.closure(name)
-        found = self.scope[name]
+        found = self.understood(name)
         return found if isinstance(found, Closure) else None
 
     def callable(self, node: ast.AST, value: Any) -> Any:
