@@ -249,8 +249,6 @@ class RuledFactor(Factor):
 
 def draw(rng: np.random.Generator, below: int, count: int) -> Array:
     """``count`` independent uniform integers in ``range(below)``, however large ``below`` is."""
-    if below <= 0:
-        raise InputError("no configuration satisfies the constraints: there is nothing to draw from")
     if below < SAFE_INT:
         return rng.integers(below, size=count)
     bits = below.bit_length()
