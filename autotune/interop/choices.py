@@ -12,7 +12,7 @@ import numpy as np
 from autotune.space.configuration import Value
 from autotune.space.knobs import Choice, Flag, OrderedValues
 from autotune.space.knobs.knob import Knob
-from autotune.space.knobs.values import key
+from autotune.space.knobs.values import is_number, key
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Choices:
         """Numbers that rise or fall all along are ordered values: nobody lists 16, 32, 64 by chance."""
         if {key(label) for label in self.labels} == {key(True), key(False)}:
             return Flag(name)
-        numbers = [x for x in self.labels if isinstance(x, (int, float)) and not isinstance(x, bool)]
+        numbers = [x for x in self.labels if is_number(x)]
         if len(numbers) == len(self.labels):
             rising = all(one < other for one, other in pairwise(numbers))
             falling = all(one > other for one, other in pairwise(numbers))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from autotune.space.configuration import Value
 from autotune.space.knobs import Choice, Flag
 from autotune.space.knobs.knob import Knob
-from autotune.space.knobs.values import key
+from autotune.space.knobs.values import is_number, key
 from autotune.space.language.rule import Rule
 from autotune.space.language.syntax import Comparison, ComparisonOperator, ListOf, Literal, Name, Node, render
 
@@ -81,7 +81,7 @@ def _among(parent: Knob, inside: Container[object]) -> Node:
 
 def _limit(parent: Knob, inside: Iterable[Value], outside: Iterable[Value]) -> Node | None:
     """``parent >= x`` or ``parent <= x``, where one of them tells inside from outside."""
-    within, without = _numbers(inside), _numbers(outside)
+    within, without = [x for x in inside if is_number(x)], [x for x in outside if is_number(x)]
     if not within or not without:
         return None
     operator: ComparisonOperator
@@ -92,10 +92,6 @@ def _limit(parent: Knob, inside: Iterable[Value], outside: Iterable[Value]) -> N
     else:
         return None
     return Comparison((operator,), (Name(parent.name), Literal(limit)))
-
-
-def _numbers(values: Iterable[Value]) -> list[int | float]:
-    return [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
 
 
 def _rule(tree: Node) -> Rule:

@@ -30,6 +30,7 @@ from autotune.space.configuration import FrozenMap, Value, plain
 from autotune.space.from_document import space_from_document
 from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.knobs.knob import Knob
+from autotune.space.knobs.values import is_number
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord
@@ -258,7 +259,7 @@ def _distribution(knob: Knob | None, tried: Sequence[Any]) -> BaseDistribution:
     from optuna.distributions import CategoricalDistribution
 
     powers = isinstance(knob, IntegerRange) and knob.scale == "log2"
-    if isinstance(knob, (IntegerRange, FloatRange)) and not powers and all(map(_is_number, tried)):
+    if isinstance(knob, (IntegerRange, FloatRange)) and not powers and all(map(is_number, tried)):
         return _range(knob, tried)
     values = knob.cells[0].values if knob is not None and _is_listed(knob) else ()
     listed = [_category(value) for value in values if not isinstance(value, FrozenMap)]
@@ -266,13 +267,9 @@ def _distribution(knob: Knob | None, tried: Sequence[Any]) -> BaseDistribution:
     choices = [value for _, value in known]
     if len(set(choices)) < len(choices):
         choices = [json.dumps(value) for value in choices]
-    if all(map(_is_number, choices)):
+    if all(map(is_number, choices)):
         choices.sort()
     return CategoricalDistribution(choices)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _range(knob: IntegerRange | FloatRange, tried: Sequence[float]) -> BaseDistribution:

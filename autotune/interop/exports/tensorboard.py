@@ -21,6 +21,7 @@ from typing import Any
 from autotune.errors import InputError, Problem
 from autotune.measure.outcome import Report
 from autotune.space.configuration import Value, plain
+from autotune.space.knobs.values import is_number
 from autotune.store.records import StudyRecord, TrialRecord
 from autotune.store.store import Store
 
@@ -45,7 +46,7 @@ def export_study(store: Store, study: StudyRecord, folder: Path) -> int:
         reports[record.trial_id].append(record.report)
     metrics = [str(metric["name"]) for metric in study.metrics]
     tried = [_hparams(trial) for trial in trials]
-    kinds = {name: _type([own[name] for own in tried if name in own]) for own in tried for name in own}
+    kinds = kinds_of(tried)
     whole = Path(os.path.realpath(folder))  # where a link leads
     draft = whole.with_name(f".part-{os.getpid()}-{secrets.token_hex(4)}")
     try:
@@ -127,12 +128,21 @@ def _experiment(tried: Sequence[Mapping[str, Any]], kinds: Mapping[str, int], me
     return _plugin("EXPERIMENT_TAG", experiment=experiment)
 
 
+def kinds_of(tried: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The type of each hyper-parameter, which all its values have."""
+    values: defaultdict[str, list[Any]] = defaultdict(list)
+    for own in tried:
+        for name, value in own.items():
+            values[name].append(value)
+    return {name: _type(found) for name, found in values.items()}
+
+
 def _type(values: Sequence[Any]) -> int:
     from tensorboard.plugins.hparams import api_pb2
 
     if all(isinstance(value, bool) for value in values):
         return int(api_pb2.DATA_TYPE_BOOL)
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+    if all(map(is_number, values)):
         return int(api_pb2.DATA_TYPE_FLOAT64)
     return int(api_pb2.DATA_TYPE_STRING)
 

@@ -14,7 +14,7 @@ from autotune.interop.for_optuna.translation import Translation, UnplannedError
 from autotune.space.configuration import Configuration, Value, freeze, plain
 from autotune.space.knobs import Assignment, FloatRange, IntegerRange, Permutation
 from autotune.space.knobs.knob import Knob
-from autotune.space.knobs.values import key
+from autotune.space.knobs.values import is_number, key
 from autotune.space.space import Space
 
 MADE_OF_ITEMS = (Assignment, Permutation)
@@ -153,7 +153,7 @@ def _answer(name: str, value: Value, distribution: BaseDistribution) -> object:
         labels = Choices.of(distribution.choices)
         if isinstance(value, str) and value in labels.labels:  # 'None' for None
             return labels.object(value)
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+    elif is_number(value):
         try:
             if distribution._contains(distribution.to_internal_repr(value)):
                 return value

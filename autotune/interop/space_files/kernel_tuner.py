@@ -13,12 +13,11 @@ from autotune.interop.space_files.space_text import can_be_written, comment_line
 from autotune.measure.commands.placeholders import yaml_key, yaml_value
 from autotune.measure.recordings.recording import TIME, Entry, Recording
 from autotune.space.language.syntax import check_name
+from autotune.space.reading.metrics import NAME as METRIC_NAME
 from autotune.status import Status
 
 TRIALS = 200
 """The budget that is written into the file: what people try before they lose patience."""
-
-_METRIC_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
 def space_document(recording: Recording, source: Path, file: Path) -> str:
@@ -127,7 +126,7 @@ def _common(timed: Sequence[Entry]) -> list[str]:
 
 
 def _can_be_metric(recording: Recording, name: str) -> bool:
-    return bool(_METRIC_NAME.fullmatch(name)) and name not in recording.knobs
+    return bool(METRIC_NAME.fullmatch(name)) and name not in recording.knobs
 
 
 def _name_problems(recording: Recording) -> list[Problem]:

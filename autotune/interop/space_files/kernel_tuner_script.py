@@ -9,17 +9,16 @@ from __future__ import annotations
 import ast
 import copy
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
-from autotune.interop.space_files.listed_rules import say_listed
+from autotune.interop.space_files.kernel_tuner_space import Gathered
 from autotune.interop.space_files.package_files import File, Files, imports_in, read_source
 from autotune.interop.space_files.package_values import Package
+from autotune.interop.space_files.python_frame import Frame
 from autotune.interop.space_files.python_operators import FUNCTIONS
-from autotune.interop.space_files.python_rules import rule_text
 from autotune.interop.space_files.python_source import Closure
 from autotune.interop.space_files.python_text import Module
 from autotune.interop.space_files.space_text import Converted, can_be_written
@@ -74,10 +73,7 @@ class _Script:
         files = Files(())
         self.package = Package(files, file.resolve(), self.module_of, OTHERWISE)
         self.module = self.module_of(files.add(file.resolve(), tree, text), self.package)
-        self.notes: list[str] = [
-            "the kernel's arguments and launch are not taken over: the objective says them."
-        ]
-        self.by_values: list[str] = []
+        self.gathered = Gathered()
 
     def module_of(self, file: File, package: Package) -> Module:
         shown = str(self.file) if package.main == file.path else os.path.relpath(file.path)
@@ -87,24 +83,12 @@ class _Script:
         call, name = self.chosen(kernel)
         given = self.arguments(call)
         knobs = self.knobs(given["tune_params"], call)
-        constraints: list[str] = []
         if "restrictions" in given:
             for restriction in self.restrictions(given["restrictions"], call):
-                constraints += self.rule(given["restrictions"], restriction, knobs)
-        self.note_threads(knobs, constraints)
-        self.notes += say_listed(self.by_values)
-        made = Converted(
-            name=re.sub(r"[^\w.-]+", "-", name).strip("-.")[:100] or "kernel",
-            about=f"The space of tune_kernel for {name} ({self.file.name}:{call.lineno}).",
-            objective="objective.py:Objective",
-            knobs=knobs,
-            default={name: values[0] for name, values in knobs.items()},
-            constraints=tuple(dict.fromkeys(constraints)),
-            workload=self.workload(given, call),
-            notes=self.notes,
-            file=str(self.file),
-        )
-        return made.with_feasible_default([*knobs])
+                self.restrict(given["restrictions"], restriction, knobs)
+        self.note_threads(knobs, self.gathered.constraints)
+        about = f"The space of tune_kernel for {name} ({self.file.name}:{call.lineno})."
+        return self.gathered.space(name, about, self.file, knobs, self.workload(given, call))
 
     def chosen(self, kernel: str) -> tuple[ast.Call, str]:
         """The call that is meant, and the name of its kernel."""
@@ -146,7 +130,8 @@ class _Script:
             raise self.module.not_understood(node, "tune_params is a dictionary of lists")
         knobs: dict[str, tuple[Value, ...]] = {}
         for name, values in found.items():
-            many = list(values)[:100_000] if isinstance(values, (list, tuple, range)) else []
+            listed = values if isinstance(values, (list, tuple, range)) else ()
+            many = Frame(self.module, {}).collect(node, listed)
             wrong = [one for one in many if not isinstance(one, (bool, int, float, str))]
             wrong += [one for one in many if not wrong and not can_be_written(one)]
             if not isinstance(name, str) or wrong or not many:
@@ -163,8 +148,8 @@ class _Script:
             return ()
         return found if isinstance(found, (list, tuple)) else [found]
 
-    def rule(self, node: ast.expr, restriction: Any, knobs: Mapping[str, tuple[Value, ...]]) -> Iterator[str]:
-        """The rule that a restriction comes to; none where it holds for all values."""
+    def restrict(self, node: ast.expr, restriction: Any, knobs: Mapping[str, tuple[Value, ...]]) -> None:
+        """Take a restriction in."""
         if isinstance(restriction, tuple) and len(restriction) == 2:
             restriction = restriction[0]  # and the names of its parameters
         where = self.place(node)
@@ -173,12 +158,7 @@ class _Script:
             restriction = self.condition(restriction, knobs)
         if not isinstance(restriction, str):
             raise self.module.not_understood(node, "a restriction is a text, or a function that returns one")
-        found = rule_text(restriction, knobs, where)
-        if found.text == "True":
-            self.notes.append(f"{shorten(restriction)} holds for all values: it is left out.")
-        else:
-            self.by_values += found.listed
-            yield found.text
+        self.gathered.add(restriction, where, knobs)
 
     def condition(self, closure: Closure, knobs: Mapping[str, Sequence[Value]]) -> str:
         """What a function returns, as a text over knobs; other names in it as what they stand for."""
@@ -213,7 +193,7 @@ class _Script:
         """Name the constraint that Kernel Tuner adds to a script's, unless the script has one like it."""
         sides = [name for name in THREADS if name in knobs]
         if sides and not any(_limits(parse(rule), sides) for rule in constraints):
-            self.notes.append(
+            self.gathered.notes.append(
                 "Kernel Tuner also leaves out thread blocks that are too large for the device: "
                 f"for that write the constraint {' * '.join(sides)} <= {MOST_THREADS}, say."
             )

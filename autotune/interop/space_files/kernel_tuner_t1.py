@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, shorten
-from autotune.interop.space_files.listed_rules import say_listed
+from autotune.interop.space_files.kernel_tuner_space import Gathered
 from autotune.interop.space_files.python_frame import Frame
-from autotune.interop.space_files.python_rules import rule_text
 from autotune.interop.space_files.python_text import Module, parsed
 from autotune.interop.space_files.space_text import Converted, can_be_written
 from autotune.space.configuration import Value
@@ -68,9 +67,7 @@ class _Reader:
         except RecursionError:
             raise InputError(Problem("it is nested too deep", Location(str(file)))) from None
         self.problems: list[Problem] = []
-        self.notes: list[str] = []
-        self.by_values: list[str] = []
-        """Parts of conditions that are said by the values for which they hold."""
+        self.gathered = Gathered()
         self.module = Module(ast.Module([], []), str(file), {})
 
     def convert(self) -> Converted:
@@ -92,19 +89,21 @@ class _Reader:
         if not parameters:
             self.problems.append(Problem("there are no TuningParameters", Location(str(self.file))))
         self.raise_all()
-        constraints: list[str] = []
         self.raise_for_conditions_elsewhere(space)
         conditions = self.listed(space, "Conditions")
         for index, condition in enumerate(conditions):
             before = sum("Expression" in one for one in conditions[:index])
             if isinstance(expression := condition.get("Expression"), str):
-                constraints += self.rule(expression, self.place("Expression", before), knobs)
+                try:
+                    self.gathered.add(expression, self.place("Expression", before), knobs)
+                except InputError as error:
+                    self.problems += error.problems
             else:
                 self.problems.append(
                     Problem(f"condition {index} has no Expression", Location(str(self.file)), "a text")
                 )
         self.raise_all()
-        return self.converted(knobs, defaults, tuple(dict.fromkeys(constraints)))
+        return self.converted(knobs, defaults)
 
     def raise_all(self) -> None:
         if self.problems:
@@ -172,7 +171,8 @@ class _Reader:
         if found:
             defaults[name] = found[0]
         else:
-            self.notes.append(f"the Default of {name}, {shorten(repr(written))}, is none of its values.")
+            note = f"the Default of {name}, {shorten(repr(written))}, is none of its values."
+            self.gathered.notes.append(note)
 
     def values(self, written: Any, where: Location) -> list[Any]:
         """The values, of a list or of the text of one."""
@@ -195,18 +195,6 @@ class _Reader:
             problem = error.problems[0]
             raise InputError(Problem(problem.message, where, problem.expected, problem.hint)) from None
 
-    def rule(self, expression: str, where: Location, knobs: Mapping[str, Sequence[Value]]) -> list[str]:
-        try:
-            found = rule_text(expression, knobs, where)
-        except InputError as error:
-            self.problems += error.problems
-            return []
-        if found.text == "True":
-            self.notes.append(f"{shorten(expression)} holds for all values: it is left out.")
-            return []
-        self.by_values += found.listed
-        return [found.text]
-
     def place(self, name: str, number: int) -> Location:
         """Where the text of the key ``name`` begins when it is met for the ``number``-th time, from 0."""
         found = list(re.finditer(rf'"{name}"\s*:\s*"?', self.text))
@@ -216,35 +204,16 @@ class _Reader:
         line_start = self.text.rfind("\n", 0, end) + 1
         return Location(str(self.file), self.text.count("\n", 0, end) + 1, end - line_start + 1)
 
-    def converted(
-        self,
-        knobs: Mapping[str, tuple[Value, ...]],
-        defaults: Mapping[str, Value],
-        constraints: Sequence[str],
-    ) -> Converted:
+    def converted(self, knobs: Mapping[str, tuple[Value, ...]], defaults: Mapping[str, Value]) -> Converted:
         kernel = self.document.get("KernelSpecification")
         kernel = kernel if isinstance(kernel, dict) else {}
         name = str(kernel.get("KernelName") or self.file.stem)
         name = name if can_be_written(name) else self.file.stem
         size = kernel.get("ProblemSize")
         plain = isinstance(size, list) and all(isinstance(x, int) and can_be_written(x) for x in size)
-        notes = [
-            "the kernel's arguments and launch are not taken over: the objective says them.",
-            *self.notes,
-        ]
-        notes += say_listed(self.by_values)
-        made = Converted(
-            name=re.sub(r"[^\w.-]+", "-", name).strip("-.")[:100] or "kernel",
-            about=f"The space of {name} from {self.file.name}, a T1 file.",
-            objective="objective.py:Objective",
-            knobs=knobs,
-            default={name: defaults.get(name, values[0]) for name, values in knobs.items()},
-            constraints=constraints,
-            workload={"problem_size": tuple(size)} if plain and isinstance(size, list) else {},
-            notes=notes,
-            file=str(self.file),
-        )
-        return made.with_feasible_default([name for name in knobs if name not in defaults])
+        workload: dict[str, Value] = {"problem_size": tuple(size)} if plain and isinstance(size, list) else {}
+        about = f"The space of {name} from {self.file.name}, a T1 file."
+        return self.gathered.space(name, about, self.file, knobs, workload, defaults)
 
 
 def _place(value: object) -> tuple[bool, float, str]:

@@ -15,8 +15,8 @@ INIT = "__init__.py"
 INSTALLED = ("site-packages", "dist-packages")
 """Folders whose files have nothing to do with each other."""
 
-COMPILED = ("*.so", "*.pyd")
-"""Modules that Python takes before a source of the same name."""
+COMPILED = (".so", ".*.so", ".pyd", ".*.pyd")
+"""Endings of modules that Python takes before a source of the same name."""
 
 
 def module_path(file: Path, module: str, level: int, alone: bool = False) -> Path | None:
@@ -39,10 +39,8 @@ def submodule(folder: Path, name: str) -> Path | None:
     """The module ``name`` in the folder of a package; ``None``: there is none, or not only its source."""
     if not name.isidentifier():
         return None
-    compiled = (path for pattern in COMPILED for path in folder.glob(f"{name}.{pattern.removeprefix('*.')}"))
-    tagged = (path for pattern in COMPILED for path in folder.glob(f"{name}.{pattern}"))
     inner, source = folder / name, folder / f"{name}.py"
-    if next(compiled, None) or next(tagged, None):
+    if any(any(folder.glob(name + ending)) for ending in COMPILED):
         return None
     if (inner / INIT).is_file():
         return inner / INIT

@@ -16,13 +16,13 @@ from autotune.interop.space_files.python_operators import (
     METHOD_NAMES,
     METHODS,
     MODULES,
+    MOST_ITEMS,
     UNARY,
     as_text,
 )
 from autotune.interop.space_files.python_source import FOREIGN, Closure, Opened, Scope, Source
 
 MOST_BITS = 1_000
-MOST_ITEMS = 100_000
 MOST_REPEATS = 20
 
 
@@ -45,7 +45,7 @@ class Expressions:
             case ast.Tuple(elts=parts):
                 return tuple(self.sized(node, self.spread(parts)))
             case ast.JoinedStr(values=parts):
-                return "".join(self.value(part) for part in parts)
+                return self.joined(node, [self.value(part) for part in parts])
             case ast.FormattedValue(value=part, conversion=-1, format_spec=None):
                 return self.guarded(node, as_text, self.value(part))
             case ast.Set(elts=parts):
@@ -80,6 +80,10 @@ class Expressions:
             raise found
         return found
 
+    def understood(self, name: str) -> Any:
+        """What a name stands for; ``None`` where that is not understood."""
+        return self.scope[name] if name in self.scope else self.source.understood(name)
+
     def attribute(self, node: ast.AST, whole: Any, name: str) -> Any:
         if isinstance(whole, Opened):
             return self.member(node, whole, name)
@@ -100,7 +104,7 @@ class Expressions:
         """The module of the package that an expression stands for, if it is one."""
         found: Any = None
         if isinstance(node, ast.Name):
-            found = self.scope[node.id] if node.id in self.scope else self.source.opened(node.id)
+            found = self.understood(node.id)
         elif isinstance(node, ast.Attribute) and (whole := self.opened(node.value)):
             found = whole.member(node.attr)
         return found if isinstance(found, Opened) else None
@@ -139,6 +143,11 @@ class Expressions:
         if type(op) not in BINARY or (isinstance(op, ast.Mod) and isinstance(left, str)):
             raise self.source.not_understood(node)
         return self.guarded(node, BINARY[type(op)], left, right)
+
+    def joined(self, node: ast.AST, texts: list[str]) -> str:
+        if sum(map(len, texts)) > MOST_ITEMS:
+            raise self.source.not_understood(node, "it is too large")
+        return "".join(texts)
 
     def dictionary(self, node: ast.AST, keys: list[ast.expr | None], values: list[ast.expr]) -> Any:
         found: dict[Any, Any] = {}
@@ -277,9 +286,7 @@ class Expressions:
 
     def closure(self, name: str) -> Closure | None:
         """The function of the source that a name stands for."""
-        if name not in self.scope:
-            return self.source.closure(name)
-        found = self.scope[name]
+        found = self.understood(name)
         return found if isinstance(found, Closure) else None
 
     def callable(self, node: ast.AST, value: Any) -> Any:

@@ -6,9 +6,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from autotune.interop.space_files.python_slice import assigned_by, local_names
-
-Names = frozenset[str]
+from autotune.interop.space_files.python_slice import Names, assigned_by, local_names
 
 PRESENT = {"torch", "triton", "triton.language"}
 """Modules without which there is no kernel: whoever tries to import them is taken to succeed."""

@@ -216,7 +216,9 @@ class _Translation:
             case ast.Name(id=name):
                 return self.knob(node, name)
             case ast.Subscript(value=ast.Name(id=whole), slice=ast.Constant(value=str() as name)):
-                return self.knob(node, name) if whole not in self.knobs else self.item(node)
+                if whole in self.knobs:
+                    raise self.refuse(node, "no knob here has parts")
+                return self.knob(node, name)
             case ast.Attribute(value=ast.Name(id=whole), attr=name) if whole not in self.knobs:
                 return self.knob(node, name)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as op, operand=operand):
@@ -256,9 +258,6 @@ class _Translation:
             kept = tuple(item for item in two.items if not isinstance(item, Literal) or item.value in values)
             return Comparison((sign,), (one, ListOf(kept))) if kept else Literal(sign == "not in")
         return node
-
-    def item(self, node: ast.AST) -> Node:
-        raise self.refuse(node, "no knob here has parts")
 
     def knob(self, node: ast.AST, name: str) -> Node:
         if name not in self.knobs:

@@ -74,11 +74,8 @@ class Source(Protocol):
     def brought(self, statement: ast.stmt, alias: ast.alias) -> Any:
         """What a name of an import stands for; as :attr:`Opened.member`."""
 
-    def opened(self, name: str) -> Opened | None:
-        """The module of the package that a name of the module stands for, if it is one."""
-
-    def closure(self, name: str) -> Closure | None:
-        """The function that a name of the module stands for, if it is one that is understood."""
+    def understood(self, name: str) -> Any:
+        """What a name of the module stands for; ``None`` where that is not understood."""
 
     def hides(self, name: str) -> bool:
         """Whether a name of the module stands for something unknown, and not for Python's own function."""

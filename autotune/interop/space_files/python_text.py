@@ -25,7 +25,6 @@ from autotune.interop.space_files.python_source import (
     Closure,
     Jump,
     Known,
-    Opened,
     Others,
     Return,
     Scope,
@@ -175,11 +174,6 @@ class Module:
         """What a name of an import stands for; as :attr:`Opened.member`."""
         return FOREIGN if self.others is None else self.others.imported(self.file, statement, alias)
 
-    def opened(self, name: str) -> Opened | None:
-        """The module of the package that a name stands for, if it is one."""
-        found = None if name in self._failed or name in self._local else self._values.get(name)
-        return found if isinstance(found, Opened) else None
-
     def _is_constant(self, name: str) -> bool:
         """Whether nobody who is given a value can change it."""
         return isinstance(self._values.get(name, ()), (bool, int, float, str))
@@ -211,10 +205,9 @@ class Module:
             why = "it is imported"
         raise self.not_understood(node, why)
 
-    def closure(self, name: str) -> Closure | None:
-        """The function that a name of the module stands for, if it is one that is understood."""
-        found = None if name in self._failed or name in self._local else self._values.get(name)
-        return found if isinstance(found, Closure) else None
+    def understood(self, name: str) -> Any:
+        """What a name stands for; ``None`` where that is not understood."""
+        return None if name in self._failed or name in self._local else self._values.get(name)
 
     def hides(self, name: str) -> bool:
         """Whether a name stands for what is not understood, or is imported from where nothing is known."""

@@ -13,6 +13,7 @@ from autotune.measure.commands.placeholders import yaml_key, yaml_value
 from autotune.space.configuration import Value
 from autotune.space.knobs import Choice, Flag, OrderedValues
 from autotune.space.knobs.knob import Knob
+from autotune.space.knobs.values import is_number
 from autotune.space.language.syntax import check_name
 from autotune.space.space import Space
 
@@ -36,7 +37,7 @@ def knob_lines(name: str, values: Sequence[Value], default: Value, when: str = "
     rest = f", when: {yaml_value(when)}}}" if when else "}"
     if all(isinstance(value, bool) for value in values) and len(values) == 2:
         return [f"  {yaml_key(name)}: {{flag: {chosen}{rest}"]
-    kind = "values" if all(map(_is_number, values)) else "choices"
+    kind = "values" if all(map(is_number, values)) else "choices"
     start = f"  {yaml_key(name)}: {{{kind}: ["
     text = ", ".join(map(yaml_value, values))
     # Texts may hold blanks, at which a line must not be broken.
@@ -62,10 +63,6 @@ def can_be_written(value: object) -> bool:
 def _flow(values: Mapping[str, Value]) -> str:
     """``{m: 960, n: 960}``."""
     return "{" + ", ".join(f"{yaml_key(name)}: {yaml_value(value)}" for name, value in values.items()) + "}"
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -184,6 +181,6 @@ def knob_of(name: str, values: tuple[Value, ...], default: Value) -> Knob:
     """The knob that :func:`knob_lines` writes."""
     if all(isinstance(value, bool) for value in values) and len(values) == 2:
         return Flag(name, default=default)
-    if all(map(_is_number, values)):
+    if all(map(is_number, values)):
         return OrderedValues(name, values, default=default)
     return Choice(name, values, default=default)

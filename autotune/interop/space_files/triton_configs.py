@@ -176,7 +176,7 @@ class _Reader:
             raise self.module.not_understood(node, f"{strange[0]!r} in the dictionary")
         options = {name: arguments.get(name, default) for name, default in OPTIONS.items()}
         left_out = tuple(name for name in UNREAD if arguments.get(name) is not None)
-        return Config(kwargs, options, self.place(node), left_out)
+        return Config(kwargs, **options, where=self.place(node), left_out=left_out)
 
     def _filter(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> list[Any]:
         """What the filter keeps; everything where it asks what only running it tells."""

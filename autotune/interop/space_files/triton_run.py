@@ -103,7 +103,7 @@ def _death(done: subprocess.CompletedProcess[str]) -> str:
 def _config(one: Mapping[str, Any], where: Location) -> Config:
     kwargs = {name: _value(value) for name, value in one["kwargs"].items()}
     options = {name: _value(value) for name, value in one["options"].items()}
-    return Config(kwargs, options, where, tuple(one["others"]))
+    return Config(kwargs, **options, where=where, left_out=tuple(one["others"]))
 
 
 def _value(value: object) -> object:

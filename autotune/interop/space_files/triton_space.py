@@ -18,6 +18,7 @@ from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.interop.space_files.exact_rules import combinations, exact_rules
 from autotune.interop.space_files.space_text import Converted, can_be_written
 from autotune.space.configuration import Value
+from autotune.space.knobs.values import is_number
 from autotune.space.knobs.values import key as value_key
 from autotune.space.language.parser import MOST_CHARACTERS
 
@@ -49,26 +50,13 @@ class Config:
     PUBLIC: ClassVar[tuple[str, ...]] = ("kwargs", *OPTIONS)
 
     kwargs: Mapping[str, Any]
-    options: Mapping[str, Any]
+    num_warps: Any
+    num_stages: Any
+    num_ctas: Any
+    maxnreg: Any
     where: Location = field(compare=False)
     left_out: tuple[str, ...] = ()
     """What else was said of it, such as ``pre_hook``."""
-
-    @property
-    def num_warps(self) -> Any:
-        return self.options["num_warps"]
-
-    @property
-    def num_stages(self) -> Any:
-        return self.options["num_stages"]
-
-    @property
-    def num_ctas(self) -> Any:
-        return self.options["num_ctas"]
-
-    @property
-    def maxnreg(self) -> Any:
-        return self.options["maxnreg"]
 
 
 @dataclass(frozen=True)
@@ -198,7 +186,8 @@ def _rows(configs: Sequence[Config]) -> list[dict[str, Value]]:
 
 def _option(config: Config, name: str) -> Any:
     """What Triton takes: None says as little as nothing does."""
-    return OPTIONS[name] if config.options[name] is None else config.options[name]
+    said = getattr(config, name)
+    return OPTIONS[name] if said is None else said
 
 
 def _scalar(config: Config, name: str, value: Any) -> Value:
@@ -211,7 +200,7 @@ def _scalar(config: Config, name: str, value: Any) -> Value:
 def _ordered(values: Sequence[Value]) -> list[Value]:
     """Each once; numbers in their order."""
     unique = list({value_key(value): value for value in values}.values())
-    if all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in unique):
+    if all(map(is_number, unique)):
         return sorted(unique)  # type: ignore[type-var]  # they are numbers
     return unique
 

@@ -52,8 +52,8 @@ ALIKE = 3
 MISSED = 0.5
 """A model of memory is not believed if, by it, more than this part of those that ran out should succeed."""
 FACTORS = 3
-"""Where memory is a sum, its summands are products of so many knobs at most: the batch of a training times what
-is kept of a sample times the width of a number."""
+"""Where memory is a sum, its summands are products of so many knobs at most: the batch of a training times
+what is kept of a sample times the width of a number."""
 REACH = 2.0
 """How far a limit may be above what is known to fit: the logarithm of a factor, about seven."""
 NODES = 24

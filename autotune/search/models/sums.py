@@ -2,8 +2,9 @@
 
 A training needs memory for its model and its optimiser, and so much more for each sample; how much that is
 depends on what is kept of a sample. So the plain demand is linear in the plain values of the knobs and in
-products of two or more of them, with normal weights (Rasmussen and Williams 2006, section 2.1). Its logarithm,
-which :mod:`~autotune.search.models.trend` models, bends where the constant part no longer dominates.
+products of two or more of them, with normal weights (Rasmussen and Williams 2006, section 2.1). Its
+logarithm, which :mod:`~autotune.search.models.trend` models, bends where the constant part no longer
+dominates.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from autotune.space.knobs.knob import Knob
 CHOICE = 0.7
 """The standard deviation of what a choice adds to a standardised demand."""
 PAIR = 0.5
-"""That of the weight of a product of two knobs, where it is 1 for the weight of each of them; for each further
+"""That of the weight of a product of two knobs, where it is 1 for the weight of each of them. For each further
 knob of a product it is multiplied by this again."""
 MOST_PRODUCTS = 256
 """If products of so many knobs would make more than this, they are left out, and those of more knobs."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,14 +102,8 @@ def _exact(low: Any, high: Any, sure: Any) -> Span:
     """These bounds, widened to infinity where a float does not hold integers exactly."""
     if (np.abs(low) < EXACT_FLOAT).all() and (np.abs(high) < EXACT_FLOAT).all():
         return Span(low, high, sure)
-    low = np.where(
-        (low > -EXACT_FLOAT) & (low < EXACT_FLOAT), low, np.where(low >= EXACT_FLOAT, EXACT_FLOAT, -np.inf)
-    )
-    high = np.where(
-        (high > -EXACT_FLOAT) & (high < EXACT_FLOAT),
-        high,
-        np.where(high <= -EXACT_FLOAT, -EXACT_FLOAT, np.inf),
-    )
+    low = np.where(low > -EXACT_FLOAT, np.minimum(low, EXACT_FLOAT), -np.inf)
+    high = np.where(high < EXACT_FLOAT, np.maximum(high, -EXACT_FLOAT), np.inf)
     return Span(low, high, sure)
 
 
@@ -150,10 +145,7 @@ _Bounds = tuple[Any, Any, Any]
 
 
 def _sure(spans: Sequence[Span]) -> Any:
-    sure: Any = True
-    for span in spans:
-        sure = sure & span.sure
-    return sure
+    return reduce(operator.and_, (span.sure for span in spans))
 
 
 def _truths(spans: Sequence[Span]) -> list[Span]:
@@ -177,11 +169,17 @@ def _corners(compute: Callable[[Any, Any], Any], one: Span, other: Span) -> tupl
     return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
 
-def _add(spans: Sequence[Span]) -> _Bounds:
-    low, high = spans[0].low, spans[0].high
-    for span in spans[1:]:
-        low, high = low + span.low, high + span.high
-    return low, high, _sure(spans)
+def _rising(compute: Callable[[Any, Any], Any]) -> Callable[[Sequence[Span]], _Bounds]:
+    """A chain of an operation that rises with each of its operands."""
+
+    def bound(spans: Sequence[Span]) -> _Bounds:
+        low = reduce(compute, (span.low for span in spans))
+        return low, reduce(compute, (span.high for span in spans)), _sure(spans)
+
+    return bound
+
+
+_minimum, _maximum = _rising(np.minimum), _rising(np.maximum)
 
 
 def _multiply(spans: Sequence[Span]) -> _Bounds:
@@ -246,20 +244,6 @@ def _logarithm(spans: Sequence[Span]) -> _Bounds:
     low, high = np.log2(np.where(clear, one.low, 1.0)), np.log2(np.where(clear, one.high, 1.0))
     low, high = low - _SLACK * (1 + np.abs(low)), high + _SLACK * (1 + np.abs(high))
     return np.where(clear, low, -np.inf), np.where(clear, high, np.inf), one.sure & clear
-
-
-def _minimum(spans: Sequence[Span]) -> _Bounds:
-    low, high = spans[0].low, spans[0].high
-    for span in spans[1:]:
-        low, high = np.minimum(low, span.low), np.minimum(high, span.high)
-    return low, high, _sure(spans)
-
-
-def _maximum(spans: Sequence[Span]) -> _Bounds:
-    low, high = spans[0].low, spans[0].high
-    for span in spans[1:]:
-        low, high = np.maximum(low, span.low), np.maximum(high, span.high)
-    return low, high, _sure(spans)
 
 
 def _absolute(spans: Sequence[Span]) -> _Bounds:
@@ -344,7 +328,7 @@ def _lookup(place: Span, table: Table) -> _Bounds:
 
 
 _OPERATIONS: dict[str, Callable[[Sequence[Span]], _Bounds]] = {
-    "+": _add,
+    "+": _rising(operator.add),
     "*": _multiply,
     "-": _subtract,
     "neg": _negate,

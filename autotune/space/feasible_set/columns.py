@@ -249,15 +249,16 @@ def _power(one: Column, other: Column) -> Column:
     return _elementwise(_PYTHON["**"], one, other)
 
 
+def _counted(data: Array) -> Array:
+    """Flags as 0 and 1."""
+    return data.astype(np.int64) if data.dtype == bool else data
+
+
 def _extreme(name: str, better: Callable[[Array, Array], Array]) -> Callable[[Column, Column], Column]:
     """``min`` and ``max``: as in Python, the first of equals."""
 
     def operate(one: Column, other: Column) -> Column:
-        left, right = one.data, other.data
-        if left.dtype == bool:
-            left = left.astype(np.int64)
-        if right.dtype == bool:
-            right = right.astype(np.int64)
+        left, right = _counted(one.data), _counted(other.data)
         if left.dtype == right.dtype and left.dtype != object:
             return Column(np.where(better(right, left), right, left))
         return _elementwise(_PYTHON[name], one, other)
@@ -265,16 +266,15 @@ def _extreme(name: str, better: Callable[[Array, Array], Array]) -> Callable[[Co
     return operate
 
 
-def _absolute(one: Column) -> Column:
-    if one.data.dtype == object:
-        return _elementwise(abs, one)
-    return Column(np.abs(one.data.astype(np.int64) if one.data.dtype == bool else one.data))
+def _of_one(compute: Callable[[Any], Any]) -> Callable[[Column], Column]:
+    """``abs`` and the sign ``-``, which mean the same of a number and of an array."""
 
+    def operate(one: Column) -> Column:
+        if one.data.dtype == object:
+            return _elementwise(compute, one)
+        return Column(np.asarray(compute(_counted(one.data))))
 
-def _negative(one: Column) -> Column:
-    if one.data.dtype == object:
-        return _elementwise(operator.neg, one)
-    return Column(-(one.data.astype(np.int64) if one.data.dtype == bool else one.data))
+    return operate
 
 
 def _compare(name: ComparisonOperator, one: Column, other: Column) -> Array:
@@ -339,8 +339,8 @@ _ARITHMETIC: dict[str, Callable[..., Column]] = {
     "**": _power,
     "min": _extreme("min", operator.lt),
     "max": _extreme("max", operator.gt),
-    "abs": _absolute,
-    "neg": _negative,
+    "abs": _of_one(abs),
+    "neg": _of_one(operator.neg),
     "pos": lambda one: one,
     "log2": lambda one: _elementwise(_PYTHON["log2"], one),
 }

@@ -155,7 +155,7 @@ class RuledFactor(Factor):
     def estimate(self) -> Estimate:
         low, high = self.bounds
         if low == high:
-            return Estimate(high, low, high, 1.0)
+            return super().estimate
         draws = min(_ESTIMATE_DRAWS, _ESTIMATE_VALUES // len(self.puzzle.weights))
         indices = draw(np.random.default_rng(0), high, max(draws, _ESTIMATE_LEAST))
         good = int(self._satisfied(self.diagram.assignments(indices)[0]).sum())
@@ -249,8 +249,6 @@ class RuledFactor(Factor):
 
 def draw(rng: np.random.Generator, below: int, count: int) -> Array:
     """``count`` independent uniform integers in ``range(below)``, however large ``below`` is."""
-    if below <= 0:
-        raise InputError("no configuration satisfies the constraints: there is nothing to draw from")
     if below < SAFE_INT:
         return rng.integers(below, size=count)
     bits = below.bit_length()

@@ -22,6 +22,7 @@ from autotune.space.feasible_set.columns import (
     Column,
     apply,
     constant,
+    defined,
     holds_integers,
     truth,
 )
@@ -260,9 +261,7 @@ def apply_term(operation: str, arguments: Sequence[Column], data: Any = None) ->
             good = np.where(first.undefined == DEFINED, good, first.undefined == ABSENT)
         return Column(good)
     if operation == "active":
-        return Column(
-            truth(first) if first.undefined is None else truth(first) & (first.undefined == DEFINED)
-        )
+        return Column(truth(first) & defined(first))
     if operation == "present":
         here = np.ones(first.data.shape, dtype=bool) if first.undefined is None else first.undefined != ABSENT
         return Column(np.asarray(here))

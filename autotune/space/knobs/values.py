@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeGuard
 
 from autotune.errors import listed
 from autotune.space.configuration import Value, freeze, plain
@@ -19,6 +20,11 @@ def key(value: Value) -> Hashable:
     return (isinstance(value, bool), value)
 
 
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether it is a number of Python's, and no flag."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def as_number(value: object) -> float | int | None:
     """``value`` as a finite Python number; ``None`` where it is something else."""
     if type(value) is int and -SMALL < value < SMALL:  # nearly always
@@ -27,9 +33,7 @@ def as_number(value: object) -> float | int | None:
         frozen = freeze(value)
     except TypeError:
         return None
-    if isinstance(frozen, bool) or not isinstance(frozen, (int, float)) or not _finite(frozen):
-        return None
-    return frozen
+    return frozen if is_number(frozen) and _finite(frozen) else None
 
 
 def _finite(number: float) -> bool:

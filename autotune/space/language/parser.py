@@ -59,10 +59,9 @@ def problem(
     text: str, origin: Location | None, column: int, message: str, expected: str = "", hint: str = ""
 ) -> InputError:
     """An error about what stands at ``column`` (from 1; 0 means the whole) of a rule's text."""
-    if origin is None:
-        place = Location(f"rule {shorten(text)!r}", column=column)
-        return InputError(Problem(message, place, expected, hint))
-    return InputError(Problem(message, origin.at(max(column - 1, 0)), expected, hint))
+    rule = Location(f"rule {shorten(text)!r}", column=column)
+    where = rule if origin is None else origin.at(max(column - 1, 0))
+    return InputError(Problem(message, where, expected, hint))
 
 
 class _Parser:

@@ -54,10 +54,8 @@ class Scope:
             return replace(node, key=node.key % size), type_of_values(knob.items)
         if isinstance(knob, Assignment):
             if node.key not in knob.items:
-                message, near = (
-                    f"{node.key!r} is no item of {node.knob!r}",
-                    nearest(str(node.key), knob.items),
-                )
+                message = f"{node.key!r} is no item of {node.knob!r}"
+                near = nearest(str(node.key), knob.items)
                 raise self.fail(node, message, f"one of {listed(knob.items)}", near)
             return node, type_of_values(knob.options)
         if knob is not None:

@@ -65,12 +65,8 @@ class KnobSection:
     conditions: dict[str, YamlScalar] = field(default_factory=dict)
     """The ``when`` of each knob that has one, not parsed yet."""
     entries: dict[str, YamlEntry] = field(default_factory=dict)
+    """By the name that the file gives each knob, broken ones included."""
     broken: set[str] = field(default_factory=set)
-
-    @property
-    def names(self) -> list[str]:
-        """Every name that the file gives a knob, broken ones included."""
-        return [*self.entries]
 
 
 def read_knobs(node: YamlNode, device: Mapping[str, Value], problems: Problems) -> KnobSection:
@@ -294,13 +290,13 @@ class _KnobReader:
         if node is None:
             return knob
         title = fields.name("default")
-        given = self.problems.attempt(lambda: (fact(node, title),))
+        given = self.problems.attempt(lambda: fact(node, title))
         if given is None:
             return None
         try:
-            default = knob.canonical(given[0])
+            default = knob.canonical(given)
         except ValueError:
-            self.problems.keep(wrong(node, title, knob.expected, _near_value(given[0], knob)))
+            self.problems.keep(wrong(node, title, knob.expected, _near_value(given, knob)))
             return None
         if kind == "flag" and default != knob.default:
             self.problems.add(

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from autotune.errors import InputError, Problem, nearest
 from autotune.space.configuration import FrozenMap, Value
+from autotune.space.language.rule import NOTHING
 from autotune.space.reading.command import Known
 from autotune.space.reading.converters import fact, mapping, text
 from autotune.space.reading.fields import Fields, Problems, as_map, wrong
@@ -50,11 +51,9 @@ KEYS = (
 NAME = re.compile(r"\w[\w.-]{0,99}")
 """What a study can be called."""
 
-_NOTHING: Mapping[str, Value] = FrozenMap({})
-
 
 def read_spec(
-    path: str | Path, device: Mapping[str, Value] = _NOTHING, workload: Mapping[str, Value] = _NOTHING
+    path: str | Path, device: Mapping[str, Value] = NOTHING, workload: Mapping[str, Value] = NOTHING
 ) -> StudySpec:
     """Read a space file.
 
@@ -69,15 +68,15 @@ def read_spec(
 def parse_spec(
     text: str,
     path: str | Path = "space.yaml",
-    device: Mapping[str, Value] = _NOTHING,
-    workload: Mapping[str, Value] = _NOTHING,
+    device: Mapping[str, Value] = NOTHING,
+    workload: Mapping[str, Value] = NOTHING,
 ) -> StudySpec:
     """As :func:`read_spec`, for a text. ``path`` names it in messages; its folder is where paths start."""
     root, found = compose(text, str(path))
     return _Reader(root, Problems(found), Path(path), device, workload).read(text)
 
 
-def read_family(path: str | Path, device: Mapping[str, Value] = _NOTHING) -> Family:
+def read_family(path: str | Path, device: Mapping[str, Value] = NOTHING) -> Family:
     """Read a space file with all its ``workloads``; one without them is a family of one.
 
     Raises :class:`InputError` with every problem of the file, in file order. Where a rule is wrong for some
@@ -87,9 +86,7 @@ def read_family(path: str | Path, device: Mapping[str, Value] = _NOTHING) -> Fam
     return parse_family(load_text(path), path, device)
 
 
-def parse_family(
-    text: str, path: str | Path = "space.yaml", device: Mapping[str, Value] = _NOTHING
-) -> Family:
+def parse_family(text: str, path: str | Path = "space.yaml", device: Mapping[str, Value] = NOTHING) -> Family:
     """As :func:`read_family`, for a text."""
     root, found = compose(text, str(path))
     specs: list[StudySpec] = []
@@ -97,7 +94,7 @@ def parse_family(
     members: Sequence[Member] = (Member(FrozenMap({})),)
     place = 0
     while place < len(members):
-        reader = _Reader(root, Problems(found), Path(path), device, _NOTHING, place)
+        reader = _Reader(root, Problems(found), Path(path), device, NOTHING, place)
         try:
             specs.append(reader.read(text))
         except InputError as error:
@@ -154,7 +151,7 @@ class _Reader:
         workload = self.workload()
         metrics = read_metrics(top.node("metrics"), problems)
         knobs = self.knobs()
-        known = Known(knobs.names, [*workload.values, *workload.broken], metrics)
+        known = Known([*knobs.entries], [*workload.values, *workload.broken], metrics)
         objective = read_objective(top, self.path.parent, known, problems)
         space = read_space(knobs, top.node("constraints"), workload, self.device, problems)
         search = read_search(top.node("search"), problems, metrics, space)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autotune.errors import InputError, Problem, nearest
-from autotune.space.configuration import FrozenMap, Value
+from autotune.errors import nearest
+from autotune.space.configuration import Value
 from autotune.space.knobs.knob import Knob
 from autotune.space.language.binding import bind_rule
 from autotune.space.language.parser import problem
@@ -52,7 +52,7 @@ def read_space(
     knobs = _sound(section, conditions)
     whole = not section.broken and len(knobs) == len(section.knobs) and len(problems.found) == before
     kept = [rule for rule in rules if rule is not None] if whole else []
-    space = problems.attempt(lambda: _space(knobs, kept, workload, device)) if knobs else None
+    space = problems.attempt(lambda: Space(knobs, kept, workload.values, device)) if knobs else None
     return space if whole else None
 
 
@@ -141,12 +141,3 @@ def _sound(section: KnobSection, conditions: Mapping[str, Rule | None]) -> list[
             return [*knobs.values()]
         for name in lost:
             del knobs[name]
-
-
-def _space(
-    knobs: Sequence[Knob], rules: Sequence[Rule], workload: Facts, device: Mapping[str, Value]
-) -> Space:
-    try:
-        return Space(tuple(knobs), tuple(rules), FrozenMap(workload.values), FrozenMap(device))
-    except ValueError as error:  # what the space itself finds wrong with its parts
-        raise InputError(Problem(str(error))) from None
