@@ -25,8 +25,8 @@ from autotune.space.knobs.knob import Knob
 CHOICE = 0.7
 """The standard deviation of what a choice adds to a standardised demand."""
 PAIR = 0.5
-"""That of the weight of a product of two knobs, where it is 1 for the weight of each of them. For each further
-knob of a product it is multiplied by this again."""
+"""That of the weight of a product of two knobs, where it is 1 for the weight of each of them. For each
+further knob of a product it is multiplied by this."""
 MOST_PRODUCTS = 256
 """If products of so many knobs would make more than this, they are left out, and those of more knobs."""
 
