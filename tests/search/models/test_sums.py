@@ -22,14 +22,16 @@ from autotune.space.space import Space
 Demand = Callable[[Mapping[str, Any]], float]
 
 
-def missed(knobs: Sequence[Knob], demand: Demand, seen: Sequence[Mapping[str, Any]]) -> float:
+def missed(
+    knobs: Sequence[Knob], demand: Demand, seen: Sequence[Mapping[str, Any]], factors: int = 2
+) -> float:
     """The largest error over the space, as a part of the largest demand, after some were seen."""
     space = Space(knobs)
     features = Features(space)
     known = [space.configuration(values) for values in seen]
     everything = space.sample(np.random.default_rng(0), 200)
     inputs = features.of(known)
-    process = GaussianProcess(features.columns, CLOSE, Sum(features, inputs))
+    process = GaussianProcess(features.columns, CLOSE, Sum(features, inputs, factors=factors))
     values = np.array([demand(c) for c in known])
     targets = (values - values.mean()) / values.std()
     mean, _ = Posterior(process, inputs, np.zeros(len(seen))).predict_at(
@@ -55,6 +57,17 @@ def test_how_much_one_adds_depends_on_the_other() -> None:
     knobs = [IntegerRange("batch", 1, 200), IntegerRange("width", 1, 20)]
     seen = [{"batch": b, "width": w} for b, w in ((1, 1), (40, 2), (8, 12), (60, 9), (30, 18), (90, 4))]
     assert missed(knobs, lambda v: 100.0 + v["batch"] * v["width"], seen) < 0.05
+
+
+def test_a_summand_may_have_three_factors() -> None:
+    """The memory of a training: batch times what is kept of a sample times the width of a number."""
+    knobs = [IntegerRange("batch", 1, 48), IntegerRange("kept", 1, 8), OrderedValues("width", (2, 4))]
+    seen = [{"batch": b, "kept": k, "width": w} for b in (1, 8, 20) for k in (1, 3) for w in (2, 4)]
+
+    def error(factors: int) -> float:
+        return missed(knobs, lambda v: 100.0 + v["batch"] * v["kept"] * v["width"], seen, factors)
+
+    assert error(3) < 0.03 < 0.1 < error(2)
 
 
 def test_a_list_may_divide() -> None:
