@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -21,9 +22,10 @@ from autotune.errors import InputError, StoreError
 from autotune.status import Status
 from autotune.store.databases.address import read_address
 from autotune.store.databases.connect import altering, make_engine
-from autotune.store.databases.migrate import MIGRATIONS, upgrade, version_of
+from autotune.store.databases.migrate import MIGRATIONS, is_current, upgrade, version_of
 from autotune.store.schema import VERSION, VERSION_TABLE, metadata
 from autotune.store.store import Store
+from tests.store import postgres
 from tests.store.build import bench, outcome
 
 STORED = Path(__file__).parent / "data" / "0001.sql"
@@ -242,6 +244,24 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"tables of another program \(alembic_version, studies\)"):
         Store.open(file)
     assert file.read_bytes() == before
+
+
+def test_tables_that_another_process_makes_between_two_looks_are_no_other_programs(postgres_url: str) -> None:
+    """Two machines begin a study at once: one had ended with the other's tables, "of another program"."""
+    address = read_address(postgres.emptied(postgres_url))
+    engine = make_engine(address, readonly=False)
+    looks: list[str] = []
+
+    def make_meanwhile(*event: Any) -> None:
+        looks.append(event[2])
+        if len(looks) == 2:  # after the version, before the names of the tables
+            Store.open(postgres_url).close()
+
+    with engine.connect() as connection:
+        sa.event.listen(connection, "before_cursor_execute", make_meanwhile)
+        assert is_current(connection, address)
+    engine.dispose()
+    assert len(looks) > 2
 
 
 def test_an_empty_file_becomes_a_store_but_not_by_a_reader(tmp_path: Path) -> None:

@@ -39,9 +39,16 @@ def is_current(connection: sa.Connection, address: Address) -> bool:
     Raises :class:`StoreError` where the schema is newer, or the database belongs to another program.
     """
     version = version_of(connection)
-    if version is None:
-        _refuse_foreign(connection, address)
-    elif version > VERSION:
+    if version is None and (clash := _clashing(connection)):
+        # Another process may have made them since the first look.
+        version = version_of(connection)
+        if version is None:
+            names = ", ".join(clash[:4]) + (" ..." if len(clash) > 4 else "")
+            raise StoreError(
+                f"the store {address.where} holds the tables of another program ({names}). "
+                "It was left as it is. Choose another with --store."
+            )
+    if version is not None and version > VERSION:
         raise StoreError(
             f"the store {address.where} was written by a newer autotune (schema {version}; this one "
             f"knows {VERSION}). It was left as it is. Install a newer autotune, or choose another store."
@@ -79,13 +86,7 @@ def _make(connection: sa.Connection) -> None:
     connection.execute(table.insert().values(version_num=VERSION))
 
 
-def _refuse_foreign(connection: sa.Connection, address: Address) -> None:
-    """Refuse a database that another program keeps: any SQLite file with tables, or clashing names."""
+def _clashing(connection: sa.Connection) -> list[str]:
+    """Tables that cannot stand beside ours: any in a file of SQLite, or those with one of our names."""
     there = set(sa.inspect(connection).get_table_names())
-    clash = there if connection.dialect.name == "sqlite" else there & set(metadata.tables)
-    if clash:
-        names = ", ".join(sorted(clash)[:4]) + (" ..." if len(clash) > 4 else "")
-        raise StoreError(
-            f"the store {address.where} holds the tables of another program ({names}). It was left as it is. "
-            "Choose another with --store."
-        )
+    return sorted(there if connection.dialect.name == "sqlite" else there & set(metadata.tables))
