@@ -11,8 +11,6 @@ from collections.abc import Mapping
 
 MUCH = 1.5
 """A factor that the luck of the best readings, caches and noise do not reach for all contenders at once."""
-
-
 APART = 2.0
 """A factor by which the luck of the best readings does not change how two values compare."""
 
@@ -33,9 +31,8 @@ def say_drift(factor: float) -> str:
     """A remark on a finale whose values drifted by ``factor`` since the search; empty if that is little."""
     if 1 / MUCH < factor < MUCH:
         return ""
-    much = f"{factor:.2g} times as large" if factor > 1 else f"{1 / factor:.2g} times as small"
     return (
-        f"all values measured again are {much} as in the search, or more: something changed meanwhile"
+        f"all values measured again are {_times(factor)} as in the search, or more: something changed meanwhile"
         " (a load, a clock, a cache), and without that change the finalists might have been others"
     )
 
@@ -55,9 +52,12 @@ def say_shift(factor: float) -> str:
     """A remark on a finale in which default and winner compare otherwise than in the search; else empty."""
     if 1 / APART < factor < APART:
         return ""
-    much = f"{factor:.2g} times as large" if factor > 1 else f"{1 / factor:.2g} times as small"
     return (
-        f"the ratio of the default to the winner is {much} as in the search: something (a load, a cache)"
+        f"the ratio of the default to the winner is {_times(factor)} as in the search: something (a load, a cache)"
         " slows one of them more than the other, and the speed-up may be another without it; autotune verify"
         " measures both again"
     )
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.2g} times as large" if factor > 1 else f"{1 / factor:.2g} times as small"
