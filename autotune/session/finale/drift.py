@@ -32,8 +32,9 @@ def say_drift(factor: float) -> str:
     if 1 / MUCH < factor < MUCH:
         return ""
     return (
-        f"all values measured again are {_times(factor)} as in the search, or more: something changed meanwhile"
-        " (a load, a clock, a cache), and without that change the finalists might have been others"
+        f"all values measured again are {_times(factor)} as in the search, or more:"
+        " something changed meanwhile (a load, a clock, a cache), and without that change the finalists"
+        " might have been others"
     )
 
 
@@ -53,9 +54,9 @@ def say_shift(factor: float) -> str:
     if 1 / APART < factor < APART:
         return ""
     return (
-        f"the ratio of the default to the winner is {_times(factor)} as in the search: something (a load, a cache)"
-        " slows one of them more than the other, and the speed-up may be another without it; autotune verify"
-        " measures both again"
+        f"the ratio of the default to the winner is {_times(factor)} as in the search:"
+        " something (a load, a cache) slows one of them more than the other, and the speed-up may be another"
+        " without it; autotune verify measures both again"
     )
 
 
