@@ -38,15 +38,20 @@ def say_drift(factor: float) -> str:
     )
 
 
-def shift(searched: Mapping[str, float], again: Mapping[str, float], one: str, other: str) -> float:
-    """The factor by which ``one`` is worse beside the ``other`` than when both were ``searched``.
+def shift(
+    searched: Mapping[str, float], again: Mapping[str, float], one: str, other: str, *, minimize: bool
+) -> float:
+    """The factor by which the ratio of ``one`` to the ``other`` is larger ``again`` than when ``searched``.
 
-    1 where it cannot be told. A load does so: it delays what runs for long more than what is soon over.
+    A load does so: it delays what runs for long more than what is soon over. 1 where it cannot be told, or
+    neither reads worse now: then it was the search that was disturbed, and the finale is the truer one.
     """
-    parts = [values.get(own, 0.0) for values in (again, searched) for own in (one, other)]
-    if not all(0.0 < part < math.inf for part in parts):
+    values = [(searched.get(own, 0.0), again.get(own, 0.0)) for own in (one, other)]
+    if not all(0.0 < part < math.inf for pair in values for part in pair):
         return 1.0
-    return parts[0] / parts[1] / (parts[2] / parts[3])
+    moved = [now / before for before, now in values]
+    worse = max(moved) if minimize else 1.0 / min(moved)
+    return moved[0] / moved[1] if worse >= MUCH else 1.0
 
 
 def say_shift(factor: float) -> str:

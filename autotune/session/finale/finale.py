@@ -198,7 +198,8 @@ def _drift(
     moved = 1.0
     # Losses differ by so much from training to training, whatever the machine does.
     if is_speed(ledger.metric.goal, ledger.metric.unit):
-        moved = shift(searched, again, own.get(DEFAULT, ""), own.get(winner, ""))
+        pair = own.get(DEFAULT, ""), own.get(winner, "")
+        moved = shift(searched, again, *pair, minimize=ledger.metric.goal == "minimize")
     return {"drift": drift(searched, again), "shift": moved}
 
 
