@@ -12,10 +12,13 @@ from optuna.trial import FrozenTrial, TrialState
 from autotune.interop.for_optuna.advisor import Advisor, Plan, planned_for
 from autotune.interop.for_optuna.inference import DefineByRun, InferredSpace
 from autotune.interop.for_optuna.translation import Translation
-from autotune.interop.for_optuna.trials import Watch
-from autotune.space.configuration import Configuration
+from autotune.interop.for_optuna.trials import Watch, steps
+from autotune.space.configuration import Configuration, Value
 
 Planned: TypeAlias = tuple[Translation, Configuration]
+
+Progress: TypeAlias = tuple[Mapping[str, Value] | None, Mapping[str, Any], int]
+"""How far a trial has come: what was planned for it, the parameters that it asked for, what it reported."""
 
 
 @dataclass
@@ -28,9 +31,9 @@ class Memory:
     storage: optuna.storages.BaseStorage
     study_id: int
     define_by_run: DefineByRun
-    abandoned: set[int] = field(default_factory=set)
-    """Trials that ran already when the study was first looked at, and are none of this process: they are
-    slow, or their process is gone."""
+    abandoned: dict[int, Progress] = field(default_factory=dict)
+    """Trials that ran already when the study was first looked at, are none of this process and have not
+    changed since: they are slow, or their process is gone."""
     watch: Watch = field(default_factory=Watch)
     advisor: Advisor | None = None
     limited: tuple[InferredSpace, Any, InferredSpace | None] | None = None
@@ -43,7 +46,7 @@ class Memory:
 
     @classmethod
     def of(cls, study: optuna.Study, define_by_run: DefineByRun) -> Memory:
-        running = {trial.number for trial in trials_of(study) if trial.state is TrialState.RUNNING}
+        running = {t.number: progress(t) for t in trials_of(study) if t.state is TrialState.RUNNING}
         return cls(study._storage, study._study_id, define_by_run, running)
 
     def learned(self, trials: Sequence[FrozenTrial]) -> InferredSpace | None:
@@ -51,9 +54,15 @@ class Memory:
             self.define_by_run.learn(trial)
         return self.define_by_run.found
 
+    def look_again(self, trials: Sequence[FrozenTrial]) -> None:
+        """A trial that went on since the study was first looked at has a process."""
+        for number, then in [*self.abandoned.items()]:
+            if progress(trials[number]) != then:
+                del self.abandoned[number]
+
     def planned(self, number: int, plan: Plan | None) -> None:
         """Keep the plan with the space it was made for: other threads may find a new one meanwhile."""
-        self.abandoned.discard(number)
+        self.abandoned.pop(number, None)
         self.plans[number] = None
         if plan is not None and self.advisor is not None:
             self.plans[number] = (self.advisor.translation, plan.configuration)
@@ -77,6 +86,10 @@ class Memory:
             return True
         drawn = ({**t.params, **self.drawn.get(t.number, {})} for t in trials if t.number != number)
         return any(other == params for other in drawn)
+
+
+def progress(trial: FrozenTrial) -> Progress:
+    return planned_for(trial), dict(trial.params), steps(trial)
 
 
 def trials_of(study: optuna.Study) -> list[FrozenTrial]:

@@ -82,6 +82,7 @@ class Planning:
             return None
         if memory.advisor is None or memory.advisor.translation is not translation:
             memory.advisor = Advisor(translation, metrics_of(self.study), self.engine)
+        memory.look_again(trials)
         memory.advisor.abandoned = memory.abandoned
         memory.advisor.catch_up(trials, trial.number, memory.drawn)
         return memory.advisor.plan(trial.number, fixed_params(trial))
@@ -97,8 +98,9 @@ class Planning:
         """
         memory = self.memory
         since = 0 if memory.advisor is None else memory.advisor.watch.open
-        configuration = plan.to_document()["configuration"]
-        others = (t for t in trials_of(self.study)[since:] if planned_for(t) == configuration)
+        configuration, trials = plan.to_document()["configuration"], trials_of(self.study)
+        memory.look_again(trials)
+        others = (t for t in trials[since:] if planned_for(t) == configuration)
         return [other for other in others if other.number not in (trial.number, *memory.abandoned)]
 
     # -- the space

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,18 @@ from tests.interop.for_optuna.cases import (
 )
 
 pytestmark = pytest.mark.usefixtures("quiet_optuna")
+
+
+class Meanwhile(optuna.storages.InMemoryStorage):
+    """Does something just before a plan is written, as another process may."""
+
+    before_a_plan: Callable[[], object] | None = None
+
+    def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
+        meanwhile, self.before_a_plan = self.before_a_plan, None
+        if meanwhile is not None:
+            meanwhile()
+        super().set_trial_system_attr(trial_id, key, value)
 
 
 class TestStudies:
@@ -78,6 +91,24 @@ class TestStudies:
             worker.join()
         found = optuna.load_study(study_name="s", storage=storage)
         assert len(found.trials) == different(found) == 32
+
+    def test_a_sampler_does_not_take_another_that_just_begins_for_gone(self) -> None:
+        """Its trial runs already and has no plan yet. It got the same as the other one, now and then."""
+        storage = Meanwhile()
+        optuna.create_study(study_name="s", storage=storage)
+        one, other = (
+            optuna.load_study(
+                study_name="s",
+                storage=storage,
+                sampler=AutotuneSampler(seed=0, strategy="random", space=SPACE),
+            )
+            for _ in range(2)
+        )
+        begun = storage.create_new_trial(one._study_id)
+        storage.before_a_plan = lambda: kernel(optuna.Trial(one, begun))
+        kernel(other.ask())
+        assert storage.before_a_plan is None
+        assert different(other) == len(other.trials) == 2
 
     @pytest.mark.parametrize("seed", range(4))
     def test_threads_try_a_discrete_space_once_each(self, seed: int) -> None:
