@@ -53,8 +53,7 @@ class Prediction:
     log_success: Floats
     """The logarithm of the probability that the configuration does not fail."""
     log_room: Floats
-    """The part of it that is due to limits of something measured: the logarithm of the probability that the
-    configuration is within all of those."""
+    """The part of it that is due to a limit of measured memory."""
 
     @property
     def success(self) -> Floats:
@@ -226,9 +225,8 @@ class Surrogate:
     def _log_success(self, columns: Integers, count: int) -> tuple[Floats, Floats]:
         if not (self._feasibility and self._bounds):
             return np.zeros(count), np.zeros(count)
-        total, measured = self._feasibility.log_success(columns)
-        bounds = self._bounds.log_probability(columns)
-        return total + bounds, measured + bounds
+        total, room = self._feasibility.log_success(columns)
+        return total + self._bounds.log_probability(columns), room
 
     @property
     def foresees_memory(self) -> bool:

@@ -32,8 +32,11 @@ from autotune.space.configuration import Configuration
 INCUMBENTS = 4
 """All neighbours of so many of the best configurations are candidates."""
 CAUTION = 1.0
-"""The probability that something measured stays within its limit is raised to 1 plus this. Counting it once
-is right for a single try; but such a limit is foreseen from successes too, so a failure teaches little."""
+"""The probability that measured memory suffices is raised to 1 plus this. Counting it once is right for a
+single try; but that limit is foreseen from successes too, so a failure teaches little."""
+PLAIN = 2
+"""Where bounds are measured, one try in so many goes to what the expected improvement times the probability
+that they hold favours, however small that probability is."""
 DRAWS = 64
 """The first tries take the best of so many random configurations, by what is expected before any trial."""
 MOST_CANDIDATES = 1_000_000
@@ -87,7 +90,12 @@ class Bayes(Strategy):
 
     The expected improvement is multiplied by the probability of success, which is learned from failures and
     from the bounds of metrics. The probability is lowered where the latest tries failed more often than was
-    predicted (:mod:`~autotune.search.acquisition.calibration`). With several goals, what is expected to grow
+    predicted (:mod:`~autotune.search.acquisition.calibration`). What is unlikely to succeed comes last
+    (:mod:`~autotune.search.acquisition.feasibility_threshold`). Where bounds are measured, every other try
+    does without that threshold, and asks for no more than an improvement: that is the constrained expected
+    improvement of Schonlau, Welch and Jones (IMS Lecture Notes 34, 1998). Else a search may polish one place
+    that keeps the bounds and never see a better one, to which only tries lead that are likely to break them
+    (``benchmarks/results/measured_constraints.md``). With several goals, what is expected to grow
     is the hypervolume of their front
     (:class:`~autotune.search.acquisition.expected_hypervolume.SeveralGoals`); nothing is learned from earlier
     studies then.
@@ -275,6 +283,8 @@ class Bayes(Strategy):
     ) -> Aim:
         """What to compare candidates by, given what is ``expected`` of them."""
         power = overconfidence(self.usable)
+        if surrogate.bounded and len(self.taken) % PLAIN == 0:
+            return Aim(targets, leader.level, power, likely=0.0, stuck=False)
         likely = feasibility_threshold(targets, self._history.ran_out, surrogate)
         asked = 0.0
         if not self._is_modest(surrogate):
