@@ -134,12 +134,14 @@ class SeveralGoals:
         *,
         ambition: float,
         likely: float,
+        plain: bool,
     ) -> tuple[Configuration, Mapping[str, object]] | None:
         """The best candidate that is not ``taken`` and why; ``None`` without one, and before a success.
 
         Also ``None`` where rounding defeats a process, so that a bad model never ends a search. What has to
         be improved on is the front moved by ``ambition``, in standard deviations, in each goal. What succeeds
-        with a smaller probability than ``likely`` comes last.
+        with a smaller probability than ``likely`` comes last. Where bounds are measured and the choice shall
+        be ``plain``, any improvement will do, and none is too unlikely.
         """
         known = self._known()
         if known is None:
@@ -155,6 +157,8 @@ class SeveralGoals:
         except np.linalg.LinAlgError:
             self._fitted = -1
             return None
+        if plain and surrogates[0].bounded:
+            ambition = likely = 0.0
         gain = self._gain(expected, front, ambition)
         for i in np.lexsort((-gain, -np.minimum(expected[0].success, likely))):
             configuration = pool.candidate(columns, i)

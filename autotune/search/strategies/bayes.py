@@ -226,6 +226,7 @@ class Bayes(Strategy):
             rng,
             ambition=self._ambition.after(len(targets.values)),
             likely=feasibility_threshold(targets, self._history.ran_out),
+            plain=self._is_plain,
         )
         return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
 
@@ -274,6 +275,11 @@ class Bayes(Strategy):
 
         return climb(first, ranked, beside, STEPS_AMONG_MANY if pool.many else STEPS)
 
+    @property
+    def _is_plain(self) -> bool:
+        """Whether it is the next try's turn to go wherever bounds might hold, if there are any."""
+        return len(self.taken) % PLAIN == 0
+
     def _is_modest(self, surrogate: Surrogate) -> bool:
         """Whether any improvement will do for the next try."""
         return self._ambition.none_left(len(self.taken), surrogate.lawful)
@@ -283,7 +289,7 @@ class Bayes(Strategy):
     ) -> Aim:
         """What to compare candidates by, given what is ``expected`` of them."""
         power = overconfidence(self.usable)
-        if surrogate.bounded and len(self.taken) % PLAIN == 0:
+        if surrogate.bounded and self._is_plain:
             return Aim(targets, leader.level, power, likely=0.0, stuck=False)
         likely = feasibility_threshold(targets, self._history.ran_out, surrogate)
         asked = 0.0
