@@ -47,7 +47,7 @@ ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "jso
 )
 @click.option("--readings", is_flag=True, help="One row for each reading; for CSV, Parquet and JSON.")
 @click.option("--licence", metavar="TEXT", default="", help="For an archive: its licence, or where that is.")
-@study_argument()
+@study_argument("the latest with trials")
 @store_option
 @json_option
 def command(
@@ -78,7 +78,7 @@ def command(
     form = _checked(form, where, readings, licence, as_json)
     writing = f"reading the trials and writing {where}: Ctrl-C ends it"
     with said_if_long(writing, quiet=as_json), Store.open(store, readonly=True) as opened:
-        record = opened.study(study)
+        record = _meant(opened, study)
         try:
             if form not in FOREIGN:
                 refuse_database(Path(where))
@@ -117,6 +117,17 @@ def say_repeats(repeats: int) -> str:
     from autotune.report.numbers import say_count
 
     return f" and {say_count(repeats, 'measurement')} again" if repeats else ""
+
+
+def _meant(store: Store, study: str | None) -> StudyRecord:
+    """The study that is written: where no id picks one, the newest in which something was searched.
+
+    The newest of several workloads is often the held-out one, which has no trials of a search.
+    """
+    record = store.study(study)
+    if record.counts or study not in (None, record.name):
+        return record
+    return next((other for other in reversed(store.studies(study)) if other.counts), record)
 
 
 def _checked(form: str | None, where: str, readings: bool, licence: str, as_json: bool) -> str:

@@ -35,7 +35,7 @@ GROUPS = {
         "search": ("search", "Search a space and defend the winner."),
         "check": ("check", "Count a space, and say what each constraint removes."),
         "init": ("init", "Write a working space and objective to start from."),
-        "convert": ("convert", "Make a space from a triton.autotune list or a T1 file."),
+        "convert": ("convert", "Make a space from a Triton, Kernel Tuner or T1 file."),
         "doctor": ("doctor", "Say what this machine can do, and what is missing."),
     },
     "See what was found": {

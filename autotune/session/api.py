@@ -54,8 +54,8 @@ def search(
 
     ``objective`` is a Python callable or objective that replaces the file's and is measured in this process.
     That is quick, but a configuration that crashes takes this process down. Another objective, or one whose
-    source has changed, is another study; the attributes of an instance are not compared. With ``cache=False``
-    nothing that other searches have compiled is used, and nothing is kept for them.
+    source has changed, or an instance with other arguments of its constructor, is another study. With
+    ``cache=False`` nothing that other searches have compiled is used, and nothing is kept for them.
 
     Raises :class:`autotune.errors.InputError` for bad input and :class:`autotune.errors.StoreError`
     if the store fails.

@@ -136,7 +136,7 @@ GIVEN = CallableObjective("the objective", "")
 
 @dataclass(frozen=True)
 class EarlyStopping:
-    """``search: {early_stopping: ...}``: which trials are stopped before they used their whole resource."""
+    """``search: {early_stopping: ...}``: which trials end before they have used their whole resource."""
 
     max: int
     """The whole resource: after so many steps a trial is complete."""
@@ -186,7 +186,7 @@ USUAL_READINGS = 5
 class MeasureSettings:
     """``measure:``: how readings are taken. Seconds, bytes and fractions.
 
-    ``precision`` is the half-width of the confidence interval over the mean at which readings stop.
+    Readings stop once the half-width of the confidence interval is ``precision`` times the value.
     """
 
     precision: float = 0.01

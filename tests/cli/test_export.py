@@ -20,6 +20,7 @@ from autotune.space.knobs import Choice
 from autotune.space.space import Space
 from autotune.store.reader import StoreReader
 from tests.interop.exported import MIXED, make, make_mixed, make_of
+from tests.store.build import new_study
 
 
 def test_t4_does_not_ask_for_the_readings_of_each_trial(
@@ -38,6 +39,22 @@ def test_t4_does_not_ask_for_the_readings_of_each_trial(
     )
     assert done.exception is None, done.output
     assert any(result["times"]["runtimes"] for result in json.loads(file.read_text())["results"])
+
+
+@pytest.mark.parametrize(
+    ("named", "exported", "trials"),
+    [([], "mixed#1", 2), (["mixed"], "mixed#1", 2), (["mixed#2"], "mixed#2", 0)],
+)
+def test_a_held_out_workload_is_exported_only_by_its_id(
+    tmp_path: Path, named: list[str], exported: str, trials: int
+) -> None:
+    """It is mostly the newest study, and a file without any row was written."""
+    with make_of(Space([Choice("tile", (1, 2))], []), tmp_path / "mixed.db") as store:
+        store.create_study(new_study("mixed"))
+    file, place = tmp_path / "trials.csv", tmp_path / "mixed.db"
+    done = CliRunner().invoke(command, [*named, "--to", str(file), "--store", str(place)])
+    assert done.exception is None, done.output
+    assert done.output.startswith(f"{trials} trials of {exported} written")
 
 
 def test_parquet_holds_a_knob_of_several_kinds_as_json(tmp_path: Path) -> None:
