@@ -109,8 +109,15 @@ def copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def unchanged(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> None:
     """Raise :class:`WrongAnswer` where any byte of an input was changed."""
     for name, tensor in after.items():
-        if not bool((_bytes(before[name]) == _bytes(tensor)).all()):
+        if not same_bytes(before[name], tensor):
             raise WrongAnswer(f"changes its input {name}")
+
+
+def same_bytes(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors of one type agree in every byte, those of NaN included."""
+    import torch
+
+    return torch.equal(_bytes(one), _bytes(other))
 
 
 def tensor_bytes(tensors: Mapping[str, Tensor]) -> int:
