@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from autotune.errors import InputError, Location, Problem, nearest
+from autotune.hook.lookup.workload_facts import read_facts
 from autotune.likeness import distance
 from autotune.space.configuration import FrozenMap, Value, freeze, plain
 from autotune.space.from_document import space_from_document
@@ -132,13 +133,10 @@ class Rule:
     def choose(self, workload: Mapping[str, Any]) -> Choice:
         """The configuration for ``workload``: the first of its leaf that the constraints allow.
 
-        Raises :class:`InputError` where a name is missing or unknown, or all that was measured is forbidden.
+        Raises :class:`InputError` where a name is missing or unknown, a value is of the wrong type, or all
+        that was measured is forbidden.
         """
-        if not isinstance(workload, Mapping):
-            raise InputError(
-                Problem(f"{workload!r} is no workload", expected=f"a mapping with {', '.join(self.names)}")
-            )
-        workload = self._checked(workload)
+        workload = self._checked(read_facts(workload))
         leaf = leaf_for(self.tree, workload)
         for place in leaf.take:
             if self.allows(place, workload):

@@ -128,12 +128,15 @@ def named_values(returned: object, default: str, goals: Collection[str] = ()) ->
     for name, value in named.items():
         if (name == default or name in goals) and type(value).__name__ in _FLAGS:
             raise TypeError(f"the metric {name!r} must be a number, not the flag {value}")
-    return {str(name): _number(value, str(name)) for name, value in named.items()}
+    return {str(name): _number(value, str(name), "metric") for name, value in named.items()}
 
 
-def plain_context(context: Mapping[str, float]) -> dict[str, float]:
-    """The context of a reading as plain numbers. Raises ``TypeError`` for anything that is no number."""
-    return {str(name): _number(value, str(name), "context") for name, value in context.items()}
+def plain_numbers(numbers: Mapping[str, float], what: str) -> dict[str, float]:
+    """Numbers by name as plain ones; ``what`` each is called in a message (``"context"``).
+
+    Raises ``TypeError`` for anything that is no number.
+    """
+    return {str(name): _number(value, str(name), what) for name, value in numbers.items()}
 
 
 def plain_facts(facts: Mapping[str, object]) -> dict[str, object]:
@@ -164,7 +167,7 @@ def _simpler(value: object) -> object:
     raise TypeError(f"a {type(value).__name__} has no place in it")
 
 
-def _number(value: object, name: str, what: str = "metric") -> float:
+def _number(value: object, name: str, what: str) -> float:
     plain = math.nan if type(value).__name__ == _MASKED else value
     if hasattr(plain, "item"):  # a scalar of numpy, torch and their kind
         with suppress(ValueError, RuntimeError):  # an array of several: said below, with the metric's name

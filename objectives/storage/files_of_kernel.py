@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import statistics
 import sys
 import tempfile
@@ -51,16 +52,21 @@ def file_system(folder: Path) -> str:
     """The type of the file system that a folder lies on, as ``ext4``; ``unknown`` where nobody says."""
     place, found = str(folder.resolve()), ("", "unknown")
     try:
-        mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+        mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
     except OSError:
         return found[1]
     for line in mounts:
         own, _, of_type = line.partition(" - ")
-        mounted = own.split()[4].encode().decode("unicode_escape")
+        mounted = unescaped(own.split()[4])
         inside = place == mounted or place.startswith(mounted.rstrip("/") + "/")
         if inside and len(mounted) >= len(found[0]):
             found = (mounted, of_type.split()[0])
     return found[1]
+
+
+def unescaped(path: str) -> str:
+    """A path as ``mountinfo`` writes it, with blanks and the like in octal."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), path)
 
 
 def sync_seconds(folder: Path) -> float:

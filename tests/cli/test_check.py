@@ -212,16 +212,20 @@ def test_a_knob_that_the_facts_rule_out_is_named(tmp_path: Path) -> None:
         ("objective: no.such.module:run", "space.yaml:3:12: there is no Python module 'no.such.module'"),
         ("objective: objective.py:Run", "Run names 'gone.c' among its `sources`"),
         ("replay: nothere.json", "space.yaml:3:9: there is no recording"),
+        (f"replay: {'long' * 75}/nothere.json", "space.yaml:3:9: there is no recording"),
+        (f"objective: {'long' * 75}/objective.py:run", "space.yaml:3:12: there is no objective file"),
+        ("objective: objective.py:Long", "Long names 'longlonglong"),
         ("objective: objective.py:runn", "space.yaml:3:12: objective.py has no 'runn'"),
         ("objective: broken.py:run", "broken.py:1:"),
-        ("objective: objective.py:other", "objective.py:3: other() has no parameter for the knob 'a'"),
+        ("objective: objective.py:other", "objective.py:4: other() has no parameter for the knob 'a'"),
         ("command: [./bench, '{a}']", "space.yaml:3:10: there is no program './bench'"),
         ("command: [python3, objectiv.py]", "space.yaml:3:10: there is no file 'objectiv.py'"),
     ],
 )
 def test_what_is_tuned_has_to_be_there_and_to_take_the_knobs(tmp_path: Path, what: str, said: str) -> None:
     (tmp_path / "objective.py").write_text(
-        "def run(a): return float(a)\nclass Run: sources = ('gone.c',)\ndef other(b=1): return float(b)\n"
+        "def run(a): return float(a)\nclass Run: sources = ('gone.c',)\n"
+        f"class Long: sources = ('{'long' * 75}',)\ndef other(b=1): return float(b)\n"
     )
     (tmp_path / "broken.py").write_text("def run(a b): pass\n")
     space = tmp_path / "space.yaml"

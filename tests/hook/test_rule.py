@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from autotune.errors import InputError
@@ -76,7 +77,10 @@ def test_how_far_outside_a_workload_lies_is_said() -> None:
         ({"m": 8, "kind": "half", "kin": 1}, "this rule knows no 'kin'"),
         ({"m": 8, "kind": "half", "n": 9}, "this rule was learned with n 8, not 9"),
         ({"m": "8", "kind": "half"}, "m is '8'"),
-        ([8, "half"], "[8, 'half'] is no workload"),
+        ([8, "half"], "the workload is of the type list"),
+        ({"m": 8, "kind": None}, "'kind' of the workload is None"),
+        ({"m": np.ones(2), "kind": "half"}, "'m' of the workload is of the type ndarray"),
+        ({"m": 8, "kind": "half", 2: 1}, "a fact of the workload is named 2"),
     ],
 )
 def test_a_workload_that_it_cannot_judge_is_refused(workload: Any, message: str) -> None:
@@ -91,6 +95,13 @@ def test_a_rule_without_its_workloads_knows_what_is_a_number_by_its_conditions()
     assert rule.choose({"m": 8, "kind": "half"}).place == 0
     with pytest.raises(InputError, match="m is '8'"):
         rule.choose({"m": "8", "kind": "single"})
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """An integer of NumPy was refused: "m is np.int64(8), expected: a number"."""
+    chosen = RULE.choose({"m": np.int64(8), "kind": np.str_("half"), "n": np.int16(8)})
+    assert chosen == RULE.choose({"m": 8, "kind": "half"})
+    assert RULE.choose({"m": np.float32(64), "kind": "single"}).place == 0
 
 
 def test_what_is_fixed_may_be_given() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import autotune
@@ -91,3 +92,38 @@ def test_what_an_edit_has_called_off_is_tried_again_however_often(tmp_path: Path
     result = autotune.search(tmp_path / "space.yaml", trials=8, store=tmp_path / "study.db", progress=editor)
     assert any("was lost (the objective's source has changed)" in note for note in editor.notes)
     assert {(trial.status, trial.attempt) for trial in result.trials} == {(Status.OK, 1)}
+
+
+def recording(seconds: float) -> str:
+    """A Kernel Tuner cache with the same time for each configuration."""
+    values = list(range(8))
+    entries = {str(a): {"a": a, "time": 1e3 * seconds} for a in values}
+    return json.dumps({"tune_params_keys": ["a"], "tune_params": {"a": values}, "cache": entries})
+
+
+class Recorder(Editor):
+    """Records the space anew when the fourth trial has finished."""
+
+    def finished(
+        self, number: int, configuration: Configuration, outcome: Outcome, best: Best | None
+    ) -> None:
+        self.count += 1
+        if self.count == 4:
+            self.file.write_text(recording(2.5))
+
+
+def test_a_recording_that_is_replaced_meanwhile_counts_for_the_next_search(tmp_path: Path) -> None:
+    """The one that was read went on to be served, and its numbers were stored as those of the new file."""
+    file, store = tmp_path / "recording.json", tmp_path / "study.db"
+    file.write_text(recording(1.0))
+    (tmp_path / "space.yaml").write_text(
+        "autotune: 1\nname: replayed\nreplay: recording.json\nknobs: {a: {range: [0, 7], default: 0}}\n"
+        "metrics: {time: {goal: minimize, unit: s}}\nmeasure: {finalists: 0}\n"
+    )
+    editor = Recorder(file)
+    result = autotune.search(tmp_path / "space.yaml", trials=8, store=store, progress=editor)
+    assert {trial.metrics["time"].value for trial in result.trials} == {1.0}
+    assert len({trial.segment_id for trial in result.trials}) == 1, editor.notes
+    again = autotune.search(tmp_path / "space.yaml", trials=8, store=store, progress=Recorder(file))
+    assert {trial.metrics["time"].value for trial in again.trials} == {2.5}
+    assert again.study.id != result.study.id

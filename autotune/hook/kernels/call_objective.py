@@ -9,9 +9,8 @@ import numpy as np
 
 from autotune.errors import InputError, Problem, nearest
 from autotune.hook.kernels.call import Copies, KernelCall, Tensor
-from autotune.measure.gpu.tensors import tensor_error, unchanged
+from autotune.measure.gpu.tensors import same_bytes, unchanged
 from autotune.measure.kernels.device_objective import CHECKS, DeviceObjective
-from autotune.measure.kernels.kernel_objective import TOLERANCES
 from autotune.measure.objective import Context
 from autotune.space.configuration import Configuration
 
@@ -62,13 +61,13 @@ class CallObjective(DeviceObjective):
     def _expect(self, default: Mapping[str, Any]) -> dict[str, Tensor]:
         """The outputs after the call with the default configuration; also fills :attr:`poison`."""
         before, after = self.kernel_call.copies().tensors, self._run(default, {})
-        names = {name for name in after if _differ(before[name], after[name])} | set(self.written)
+        names = {name for name in after if not same_bytes(before[name], after[name])} | set(self.written)
         overwritten = set(self.written)
         for name in after:
             if name not in overwritten and _may_hold_another(after[name]):
                 shifted = _shifted(before[name])
                 held = self._run(default, {name: shifted})[name]
-                if _differ(shifted, before[name]) and not _differ(held, after[name]):
+                if not same_bytes(shifted, before[name]) and same_bytes(held, after[name]):
                     overwritten.add(name)
         names |= overwritten
         if not names:
@@ -119,12 +118,11 @@ class CallObjective(DeviceObjective):
             self.apparatus.events.synchronise()
             copies.verify()
             unchanged(others, {name: tensors[name] for name in others})
-            for name, expected in self.expected.items():
-                allowed = self.allowed
-                if allowed is None:
-                    allowed = TOLERANCES.get(str(expected.dtype).removeprefix("torch."), 0.0)
-                errors.append(tensor_error(name, tensors[name], expected, allowed))
+            errors += [self._error(name, tensors[name], self.expected) for name in self.expected]
         return {"error": max(errors)}
+
+    def _allowed(self, name: str, dtype: str, expected: Mapping[str, Any]) -> float:
+        return super()._allowed(name, dtype, expected) if self.allowed is None else self.allowed
 
 
 def launch_options(configuration: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,11 +160,3 @@ def _other_than(answer: Tensor) -> Tensor:
     most = torch.finfo(kind).max
     filled = torch.full(tuple(answer.shape), min(largest, most), dtype=torch.float64, device=answer.device)
     return torch.where(wide == filled, -filled, filled).to(answer.dtype)
-
-
-def _differ(one: Tensor, other: Tensor) -> bool:
-    """Whether the tensors differ in any byte."""
-    import torch
-
-    bytes_of = (x.contiguous().reshape(-1).view(torch.uint8) for x in (one, other))
-    return not bool(torch.equal(*bytes_of))

@@ -127,17 +127,13 @@ def _members(value: dict[str, Any], indent: int) -> str:
 
 
 def _inline(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+    # What JSON does not know is a frozen map.
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=dict)
     # A path whose bytes are not UTF-8 has lone surrogates; JSON can escape each, and reads it back.
     return _UNPAIRED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 _UNPAIRED = re.compile("[\ud800-\udfff]")
-
-
-def _plain(value: Any) -> Any:
-    """A frozen map as a ``dict``, which :mod:`json` can write."""
-    return dict(value)
 
 
 def _write(file: Path, known: Known) -> None:

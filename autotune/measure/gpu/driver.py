@@ -19,8 +19,6 @@ LIBRARY = "libcuda.so.1"
 
 _MAX_DYNAMIC_SHARED = 8
 """A value of ``CUfunction_attribute``."""
-_FREE_SHARED_BYTES = 48 * 1024
-"""Dynamic shared memory beyond this must be asked for (CUDA C++ Programming Guide, compute capabilities)."""
 
 Dimensions = tuple[int, int, int]
 
@@ -85,13 +83,16 @@ class Module:
         self._handle = handle
 
     def function(self, name: str, dynamic_shared_bytes: int = 0) -> Function:
-        """The kernel ``name``, allowed so much dynamic shared memory."""
+        """The kernel ``name``, allowed so much dynamic shared memory.
+
+        Without asking it may have 48 KiB less its own static shared memory, which is not known here.
+        """
         handle = ctypes.c_void_p()
         self._driver.call(
             "cuModuleGetFunction", ctypes.byref(handle), self._handle, ctypes.c_char_p(name.encode())
         )
         function = Function(self._driver, self, name, handle)
-        if dynamic_shared_bytes > _FREE_SHARED_BYTES:
+        if dynamic_shared_bytes:
             function.set(_MAX_DYNAMIC_SHARED, dynamic_shared_bytes)
         return function
 

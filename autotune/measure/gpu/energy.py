@@ -49,10 +49,10 @@ def steps_in(looks: Sequence[Look]) -> list[int]:
     return [i for i in range(1, len(looks)) if looks[i].joules != looks[i - 1].joules]
 
 
-def enough(looks: Sequence[Look], steps: int = STEPS) -> bool:
+def enough(looks: Sequence[Look]) -> bool:
     """Whether the counter has been watched for long enough, or for too long."""
     seconds = looks[-1].at - looks[0].at if looks else 0.0
-    return seconds >= MOST_SECONDS or (seconds >= LEAST_SECONDS and len(steps_in(looks)) > steps)
+    return seconds >= MOST_SECONDS or (seconds >= LEAST_SECONDS and len(steps_in(looks)) > STEPS)
 
 
 def energy_per_run(looks: Sequence[Look]) -> Energy | None:

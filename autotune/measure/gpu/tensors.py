@@ -15,21 +15,18 @@ Tensor = Any
 """A ``torch.Tensor``. PyTorch is heavy and optional, so this module does not import it when loaded."""
 
 GUARD_BYTES = 256 * 1024
-"""The size of the band before and after each output: large enough for a tile that sticks out of its
+"""The size of the band before and after each tensor: large enough for a tile that sticks out of its
 matrix."""
 
 ALIGNMENT = 256
 """The alignment of the first element in bytes, as in CUDA's own allocations."""
-
-FENCE_BYTES = 64 * 1024
-"""The size of the band before and after each input of a check: a multiple of every alignment."""
 
 NAN_BYTE = FENCE_BYTE
 """A floating-point number all of whose bytes are 0xFF is NaN in every format, of eight bits as well."""
 
 
 class GuardedTensor:
-    """An output that notices writes outside itself.
+    """An output that notices writes outside itself, or an input that shows reads outside itself.
 
     ``tensor`` has the shape and type asked for, contiguous and aligned; one guard band ends right before its
     first byte, and another begins right after its last.
@@ -42,6 +39,7 @@ class GuardedTensor:
         for length in shape:
             count *= int(length)
         size = count * dtype.itemsize
+        self._guard = GUARD_BYTE
         self._raw = torch.empty(size + 2 * GUARD_BYTES + ALIGNMENT, dtype=torch.uint8, device=device)
         start = GUARD_BYTES + (-(self._raw.data_ptr() + GUARD_BYTES)) % ALIGNMENT
         self._before = self._raw[start - GUARD_BYTES : start]
@@ -52,38 +50,55 @@ class GuardedTensor:
 
     def poison(self) -> None:
         """Fill the guards, and the tensor with what no kernel computes: NaN, or bytes of 0xCB."""
-        self._before.fill_(GUARD_BYTE)
-        self._behind.fill_(GUARD_BYTE)
+        self._fill_guards(GUARD_BYTE)
         self._bytes.fill_(self._poison)
+
+    def hold(self, contents: Tensor) -> None:
+        """Fill the guards with NaN, and the tensor with ``contents``."""
+        self._fill_guards(FENCE_BYTE)
+        self.tensor.copy_(contents)
+
+    def _fill_guards(self, byte: int) -> None:
+        self._guard = byte
+        self._before.fill_(byte)
+        self._behind.fill_(byte)
 
     def untouched(self) -> bool:
         """Whether every byte of it is still poison."""
         return self._bytes.numel() > 0 and bool((self._bytes == self._poison).all())
 
     def verify(self, name: str) -> None:
-        """Raise :class:`WrongAnswer` where a guard was written to."""
+        """Raise :class:`WrongAnswer` where a guard was written to since it was filled."""
         for band, side in ((self._before, "before"), (self._behind, "behind")):
-            changed = band != GUARD_BYTE
+            changed = band != self._guard
             if bool(changed.any()):
                 places = changed.nonzero()
                 first = GUARD_BYTES - int(places[-1]) if side == "before" else int(places[0]) + 1
                 raise WrongAnswer(f"writes outside its buffer: byte {first} {side} {name} was changed")
 
 
-def fenced(tensor: Tensor) -> Tensor:
-    """A copy between bands of NaN; a tensor that is not contiguous is returned as it is.
+class CheckedInputs:
+    """Copies of inputs between bands of NaN; a tensor that is not contiguous is taken as it is.
 
-    As :func:`autotune.measure.kernels.guarded.fenced`.
+    As :class:`autotune.measure.kernels.guarded.CheckedInputs`.
     """
-    import torch
 
-    if not tensor.is_contiguous():
-        return tensor
-    size = tensor.numel() * tensor.element_size()
-    memory = torch.full((size + 2 * FENCE_BYTES,), FENCE_BYTE, dtype=torch.uint8, device=tensor.device)
-    inside = memory[FENCE_BYTES : FENCE_BYTES + size].view(tensor.dtype).view(tensor.shape)
-    inside.copy_(tensor)
-    return inside
+    def __init__(self, made: Mapping[str, Tensor]) -> None:
+        self._guarded = {
+            name: GuardedTensor(tuple(tensor.shape), tensor.dtype, tensor.device)
+            for name, tensor in made.items()
+            if tensor.is_contiguous()
+        }
+        for name, copy in self._guarded.items():
+            copy.hold(made[name])
+        self.tensors = {**made, **{name: copy.tensor for name, copy in self._guarded.items()}}
+        self._before = copies(self.tensors)
+
+    def verify(self) -> None:
+        """Raise :class:`WrongAnswer` where an input is not what it was, or a band was written to."""
+        for name, copy in self._guarded.items():
+            copy.verify(name)
+        unchanged(self._before, self.tensors)
 
 
 def copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -94,8 +109,15 @@ def copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def unchanged(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> None:
     """Raise :class:`WrongAnswer` where any byte of an input was changed."""
     for name, tensor in after.items():
-        if not bool((_bytes(before[name]) == _bytes(tensor)).all()):
+        if not same_bytes(before[name], tensor):
             raise WrongAnswer(f"changes its input {name}")
+
+
+def same_bytes(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors of one type agree in every byte, those of NaN included."""
+    import torch
+
+    return torch.equal(_bytes(one), _bytes(other))
 
 
 def tensor_bytes(tensors: Mapping[str, Tensor]) -> int:

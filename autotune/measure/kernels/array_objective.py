@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 
 from autotune.measure.clocks import perf_counter
-from autotune.measure.kernels.guarded import (
-    Array,
-    GuardedArray,
-    aligned,
-    fenced,
-    fingerprint,
-    scaled_error,
-    unchanged,
-)
+from autotune.measure.kernels.guarded import Array, CheckedInputs, GuardedArray, aligned, scaled_error
 from autotune.measure.kernels.kernel_objective import KernelObjective
 from autotune.measure.objective import Context
 
@@ -57,22 +49,21 @@ class ArrayObjective(KernelObjective):
         return loaded
 
     def _check(self, loaded: Any, rng: np.random.Generator) -> float:
-        inputs = {name: fenced(array) for name, array in self.make_inputs(rng).items()}
-        expected = self.reference({name: array.copy() for name, array in inputs.items()})
-        before = {name: fingerprint(array) for name, array in inputs.items()}
+        inputs = CheckedInputs(self.make_inputs(rng))
+        expected = self.reference({name: array.copy() for name, array in inputs.arrays.items()})
         guarded = {name: GuardedArray(shape, dtype) for name, (shape, dtype) in self.outputs().items()}
         for output in guarded.values():
             output.poison()
-        called = self.set_up(loaded, inputs)
-        self.call(called, inputs, {name: output.array for name, output in guarded.items()})
+        called = self.set_up(loaded, inputs.arrays)
+        self.call(called, inputs.arrays, {name: output.array for name, output in guarded.items()})
         for name, output in guarded.items():
             output.verify(name)
-        unchanged(before, inputs)
+        inputs.verify()
         errors = [self._error(name, output.array, expected) for name, output in guarded.items()]
         return max(errors, default=0.0)
 
     def _call_unseen(self, loaded: Any, rng: np.random.Generator) -> None:
-        inputs = self.make_inputs(rng)
+        inputs = CheckedInputs(self.make_inputs(rng)).arrays
         self.call(self.set_up(loaded, inputs), inputs, self._unwritten())
 
     def measure(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:

@@ -17,13 +17,12 @@ from autotune.measure.gpu.nvml import open_nvml
 from autotune.measure.gpu.peaks import device_uuid, known_peaks
 from autotune.measure.gpu.power_limit import UNKNOWN_SECONDS
 from autotune.measure.gpu.tensors import (
+    CheckedInputs,
     GuardedTensor,
     Tensor,
     copies,
-    fenced,
     tensor_bytes,
     tensor_error,
-    unchanged,
 )
 from autotune.measure.gpu.timing import Apparatus, Caches, Timer, most_sets, plan, rough_seconds
 from autotune.measure.kernels.kernel_objective import KernelObjective
@@ -172,29 +171,28 @@ class DeviceObjective(KernelObjective):
         return other
 
     def _check(self, loaded: Any, rng: np.random.Generator) -> float:
-        inputs = {name: fenced(tensor) for name, tensor in self.make_inputs(rng).items()}
-        expected = self.reference(copies(inputs))
-        once = partial(self._check_once, inputs, copies(inputs), expected, self._guarded())
+        inputs = CheckedInputs(self.make_inputs(rng))
+        expected = self.reference(copies(inputs.tensors))
+        once = partial(self._check_once, inputs, expected, self._guarded())
         error = max(once(loaded) for _ in range(CHECKS if self.device.type == "cuda" else 1))
         self._provoke(loaded, once)
         return error
 
     def _check_once(
         self,
-        inputs: Mapping[str, Tensor],
-        before: Mapping[str, Tensor],
+        inputs: CheckedInputs,
         expected: Mapping[str, Tensor],
         guarded: Mapping[str, GuardedTensor],
         loaded: Any,
     ) -> float:
-        """The error of one call on ``inputs``, which are as ``before``."""
+        """The error of one call on ``inputs``."""
         for output in guarded.values():
             output.poison()
-        self._answer(loaded, inputs, guarded)
+        self._answer(loaded, inputs.tensors, guarded)
         self.apparatus.events.synchronise()
         for name, output in guarded.items():
             output.verify(name)
-        unchanged(before, inputs)
+        inputs.verify()
         errors = [self._error(name, output.tensor, expected) for name, output in guarded.items()]
         return max(errors, default=0.0)
 
@@ -202,7 +200,7 @@ class DeviceObjective(KernelObjective):
         """Run variants that may show a hidden error. ``once`` checks what it is given on the same inputs."""
 
     def _call_unseen(self, loaded: Any, rng: np.random.Generator) -> None:
-        self._answer(loaded, self.make_inputs(rng), self._guarded())
+        self._answer(loaded, CheckedInputs(self.make_inputs(rng)).tensors, self._guarded())
         self.apparatus.events.synchronise()
 
     def _answer(

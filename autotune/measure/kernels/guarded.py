@@ -26,19 +26,6 @@ FENCE_BYTE = 0xFF
 """The filling of the bands around an input, which is NaN in every floating-point format."""
 
 
-def fenced(array: Array) -> Array:
-    """A copy between bands of NaN; anything but a plain array in C order is returned as it is.
-
-    A kernel that reads past the end of an input then computes NaN, where it might have found zeros by chance.
-    """
-    if not _is_plain(array):
-        return array
-    copy = GuardedArray(array.shape, array.dtype)
-    copy.fence()
-    copy.array[...] = array
-    return copy.array
-
-
 def aligned(array: Array) -> Array:
     """The same contents at an aligned address; anything but a plain array in C order is returned as it is.
 
@@ -66,6 +53,7 @@ class GuardedArray:
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self._guard = GUARD_BYTE
         kind = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
         self._raw = np.empty(size + 2 * GUARD_BYTES + ALIGNMENT, dtype=np.uint8)
@@ -76,39 +64,60 @@ class GuardedArray:
 
     def poison(self) -> None:
         """Fill the guards, and the array with what no kernel computes: NaN, or bytes of 0xCB."""
-        self._before[:] = GUARD_BYTE
-        self._behind[:] = GUARD_BYTE
+        self._fill_guards(GUARD_BYTE)
         if self.array.dtype.kind in "fc":
             self.array.fill(np.nan)
         else:
             self.array.reshape(-1).view(np.uint8)[:] = POISON_BYTE
 
-    def fence(self) -> None:
-        """Fill the guards with NaN."""
-        self._before[:] = FENCE_BYTE
-        self._behind[:] = FENCE_BYTE
+    def hold(self, contents: Array) -> None:
+        """Fill the guards with NaN, and the array with ``contents``."""
+        self._fill_guards(FENCE_BYTE)
+        self.array[...] = contents
+
+    def _fill_guards(self, byte: int) -> None:
+        self._guard = byte
+        self._before[:] = byte
+        self._behind[:] = byte
 
     def verify(self, name: str) -> None:
-        """Raise :class:`WrongAnswer` where a guard was written to since :meth:`poison`."""
+        """Raise :class:`WrongAnswer` where a guard was written to since it was filled."""
         for band, side in ((self._before, "before"), (self._behind, "behind")):
-            touched = np.flatnonzero(band != GUARD_BYTE)
+            touched = np.flatnonzero(band != self._guard)
             if touched.size:
                 first = GUARD_BYTES - touched[-1] if side == "before" else touched[0] + 1
                 raise WrongAnswer(f"writes outside its buffer: byte {first} {side} {name} was changed")
 
 
-def fingerprint(array: Array) -> bytes:
+class CheckedInputs:
+    """Copies of inputs between bands of NaN; anything but a plain array in C order is taken as it is.
+
+    A kernel that reads past the end of an input then computes NaN, where it might have found zeros by chance.
+    """
+
+    def __init__(self, made: Mapping[str, Array]) -> None:
+        self._guarded = {
+            name: GuardedArray(array.shape, array.dtype) for name, array in made.items() if _is_plain(array)
+        }
+        for name, copy in self._guarded.items():
+            copy.hold(made[name])
+        self.arrays = {**made, **{name: copy.array for name, copy in self._guarded.items()}}
+        self._before = {name: _fingerprint(array) for name, array in self.arrays.items()}
+
+    def verify(self) -> None:
+        """Raise :class:`WrongAnswer` where an input is not what it was, or a band was written to."""
+        for name, copy in self._guarded.items():
+            copy.verify(name)
+        for name, array in self.arrays.items():
+            if _fingerprint(array) != self._before[name]:
+                raise WrongAnswer(f"changes its input {name}")
+
+
+def _fingerprint(array: Array) -> bytes:
     """A hash of an array's contents, to see whether it was changed."""
     return hashlib.blake2b(
         np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, digest_size=16
     ).digest()
-
-
-def unchanged(before: Mapping[str, bytes], inputs: Mapping[str, Array]) -> None:
-    """Raise :class:`WrongAnswer` where an input is not what it was."""
-    for name, array in inputs.items():
-        if fingerprint(array) != before[name]:
-            raise WrongAnswer(f"changes its input {name}")
 
 
 def scaled_error(name: str, answer: Array, reference: Array, tolerance: float) -> float:

@@ -32,8 +32,8 @@ class KernelObjective(Objective):
     """Subclasses say how inputs are made, what outputs there are, what is right and how the kernel is called.
 
     A check runs the kernel on fresh inputs between bands of NaN, with poisoned outputs between guard bands.
-    It is ``wrong`` if it writes outside an output, changes an input, uses values outside of one, leaves an
-    element unwritten, or errs by more than ``tolerance``. The same is done for the workloads that
+    It is ``wrong`` if it writes outside an output or an input, changes an input, uses values outside of one,
+    leaves an element unwritten, or errs by more than ``tolerance``. The same is done for the workloads that
     :meth:`vary` gives. If it gives none, the kernel runs on other inputs first, so that an answer which it
     kept from before does not pass for the right one. ``error`` is the largest error of any output over the
     largest magnitude of its reference.

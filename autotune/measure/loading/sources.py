@@ -69,7 +69,8 @@ def require_sources(objective: ObjectiveSpec) -> None:
     The file that was meant would not be frozen, and results from before an edit of it would count.
     """
     name, file, declared = _declaration(objective)
-    missing = [] if declared.unread else [one for one in declared.files if not one.exists()]
+    there = () if declared.unread else declared.files
+    missing = [one for one in there if not (is_file(one) or is_folder(one))]
     if missing:
         raise InputError([_missing_source(name, one, Location(str(file))) for one in missing])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from autotune.errors import InputError, Problem, nearest
 from autotune.paths import expanded
-from autotune.provenance.code.files import is_file
+from autotune.provenance.code.files import is_file, is_folder
 from autotune.space.spec import PythonObjective
 
 EXAMPLE = "path/to/file.py:Name or package.module:Name"
@@ -19,7 +19,7 @@ def target_file(spec: PythonObjective) -> Path:
     if is_path(place):
         file = absolute(spec.base / place)
         if not is_file(file):
-            beside = [p.name for p in file.parent.glob("*.py")] if file.parent.is_dir() else []
+            beside = [p.name for p in file.parent.glob("*.py")] if is_folder(file.parent) else []
             hint = nearest(file.name, beside) or f"a relative path starts from {absolute(spec.base)}"
             raise InputError(Problem(f"there is no objective file {file}", spec.where, hint=hint))
         return file

@@ -16,7 +16,7 @@ from autotune.measure.clocks import monotonic
 from autotune.measure.forked import forks_end_here
 from autotune.measure.objective import Objective
 from autotune.measure.phases.mistakes import MissingMetricError
-from autotune.measure.readings import Clock, Sample, named_values, plain_context, plain_facts
+from autotune.measure.readings import Clock, Sample, named_values, plain_facts, plain_numbers
 from autotune.measure.reports import FOLDER, SILENT, Curve, Reporter, Stopped
 
 
@@ -79,7 +79,7 @@ class Meter:
             known = ", ".join(values) or "nothing"
             message = f"measure() must return the metric {goal!r}; it returned {known}"
             raise MissingMetricError(message) if values else TypeError(message)
-        context = {**self.clock.context, **plain_context(given.context)}
+        context = {**self.clock.context, **plain_numbers(given.context, "context")}
         facts = plain_facts(given.facts)
         return Sample(values, context, str(given.discarded or ""), facts, given.cut_off)
 

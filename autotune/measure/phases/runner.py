@@ -25,7 +25,7 @@ from autotune.measure.phases.meter import Meter
 from autotune.measure.phases.mistakes import MissingMetricError
 from autotune.measure.phases.raised import Failed
 from autotune.measure.phases.repeating import Repetition, UnderTest
-from autotune.measure.readings import Clock, named_values, plain_facts
+from autotune.measure.readings import Clock, named_values, plain_facts, plain_numbers
 from autotune.measure.reports import Curve, Reporter
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.repetition import Decision, Verdict
@@ -347,7 +347,7 @@ def _facts_of(code: Code) -> dict[str, object]:
     if code.fingerprint:
         facts[CODE] = str(code.fingerprint)
     if code.resources:
-        facts[RESOURCES] = {str(name): float(value) for name, value in code.resources.items()}
+        facts[RESOURCES] = plain_numbers(code.resources, "resource")
     return facts
 
 

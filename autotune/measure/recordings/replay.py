@@ -30,6 +30,7 @@ from autotune.measure.recordings.read import read_recording
 from autotune.measure.recordings.recording import TIME, Entry, Recording
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.statistics import estimate
+from autotune.provenance.code.files import is_file, is_folder
 from autotune.space.configuration import Configuration, FrozenMap, Value, plain
 from autotune.space.spec import MetricSpec, ReplayObjective, StudySpec
 from autotune.status import Status
@@ -291,8 +292,8 @@ def _recorded_file(spec: StudySpec) -> Path:
     if not isinstance(spec.objective, ReplayObjective):
         raise InputError(f"the study {spec.name!r} does not replay a recording")
     file, where = spec.objective.file, spec.objective.where
-    if not file.exists():
-        beside = [path.name for path in file.parent.glob("*.json*")]
+    if not (is_file(file) or is_folder(file)):
+        beside = [path.name for path in file.parent.glob("*.json*")] if is_folder(file.parent) else []
         hint = nearest(file.name, beside) or "a path in a space file is relative to that file"
         raise InputError(Problem(f"there is no recording {file}", where, hint=hint))
     return file

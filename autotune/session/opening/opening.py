@@ -66,7 +66,8 @@ def open_study(
     if unread := unread_sources(spec.objective):
         notes.append(unread)
     segment, changed = _segment(store, record, source)
-    watched = () if isinstance(spec.objective, CallableObjective) else sources  # a callable is loaded already
+    loaded = isinstance(spec.objective, CallableObjective | ReplayObjective)  # once, by this very process
+    watched = () if loaded else sources
     return OpenedStudy(record, segment, watched, (*notes, *changed))
 
 

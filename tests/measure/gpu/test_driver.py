@@ -99,8 +99,8 @@ def test_a_code_that_the_driver_cannot_name() -> None:
         Driver(FakeCuda({"cuInit": 12345})).load(b"")
 
 
-@pytest.mark.parametrize(("shared", "asked"), [(48 * 1024, False), (48 * 1024 + 1, True)])
-def test_only_much_shared_memory_is_asked_for(shared: int, asked: bool) -> None:
+@pytest.mark.parametrize(("shared", "asked"), [(0, False), (44 * 1024, True), (48 * 1024 + 1, True)])
+def test_dynamic_shared_memory_is_asked_for(shared: int, asked: bool) -> None:
     cuda = FakeCuda()
     Driver(cuda).load(b"").function("f", shared)
     assert ("cuFuncSetAttribute" in [name for name, _ in cuda.calls]) == asked

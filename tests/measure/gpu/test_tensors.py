@@ -14,8 +14,8 @@ from hypothesis.extra import numpy as hnp
 from autotune.measure.gpu.tensors import (
     ALIGNMENT,
     GUARD_BYTES,
+    CheckedInputs,
     GuardedTensor,
-    fenced,
     tensor_error,
     unchanged,
 )
@@ -67,12 +67,14 @@ def test_a_single_byte_outside_is_noticed(offset: int) -> None:
 @pytest.mark.parametrize("name", DTYPES)
 def test_around_an_input_is_no_number_in_every_format(name: str) -> None:
     values = torch.arange(15).reshape(3, 5).to(getattr(torch, name))
-    inside = fenced(values)
+    inputs = CheckedInputs({"flat": values, "turned": values.t()})
+    inside = inputs.tensors["flat"]
     assert bool((inside == values).all()) and inside.data_ptr() % 16 == 0
     around = inside.as_strided((17,), (1,), inside.storage_offset() - 1)[[0, 16]]
     if values.dtype.is_floating_point:
         assert bool(around.to(torch.float64).isnan().all())
-    assert fenced(values.t()).data_ptr() == values.data_ptr(), "not in one piece"
+    assert inputs.tensors["turned"].data_ptr() == values.data_ptr(), "not in one piece"
+    inputs.verify()
 
 
 def test_an_empty_output_has_nothing_to_write() -> None:

@@ -17,9 +17,9 @@ from autotune.measure.kernels.array_objective import READING_SECONDS, ArrayObjec
 from autotune.measure.kernels.guarded import (
     ALIGNMENT,
     GUARD_BYTES,
+    CheckedInputs,
     GuardedArray,
     aligned,
-    fenced,
     scaled_error,
 )
 from autotune.measure.objective import Context, WrongAnswer
@@ -95,11 +95,15 @@ def test_what_lies_outside_an_input_is_no_number(place: int) -> None:
 
 def test_an_input_that_is_not_in_one_piece_is_given_as_it_is() -> None:
     whole = np.arange(8.0)
-    assert fenced(whole[::2]) is not whole and np.shares_memory(fenced(whole[::2]), whole)
-    assert not np.shares_memory(fenced(whole), whole) and (fenced(whole) == whole).all()
-    assert fenced(np.empty((0, 3))).shape == (0, 3)
     masked = np.ma.masked_less(whole[1:], 3.0)
-    assert fenced(masked) is masked and aligned(masked) is masked
+    made = {"half": whole[::2], "whole": whole, "empty": np.empty((0, 3)), "masked": masked}
+    inputs = CheckedInputs(made)
+    assert list(inputs.arrays) == list(made) and inputs.arrays["half"] is made["half"]
+    copy = inputs.arrays["whole"]
+    assert not np.shares_memory(copy, whole) and (copy == whole).all()
+    assert inputs.arrays["empty"].shape == (0, 3)
+    assert inputs.arrays["masked"] is masked and aligned(masked) is masked
+    inputs.verify()
 
 
 def test_a_flag_that_is_never_written_is_wrong_whatever_it_should_be() -> None:
@@ -122,6 +126,16 @@ def test_a_single_byte_outside_is_noticed(offset: int, side: str) -> None:
         ctypes.memset(out.ctypes.data + offset, 1, 1)
 
     with pytest.raises(WrongAnswer, match=f"writes outside its buffer: byte .* {side} out was changed"):
+        check(spill)
+
+
+@pytest.mark.parametrize(("offset", "side"), [(-1, "before"), (80, "behind")])
+def test_a_single_byte_outside_an_input_is_noticed(offset: int, side: str) -> None:
+    def spill(x: np.ndarray, out: np.ndarray) -> None:
+        right(x, out)
+        ctypes.memset(x.ctypes.data + offset, 1, 1)
+
+    with pytest.raises(WrongAnswer, match=f"writes outside its buffer: byte 1 {side} x was changed"):
         check(spill)
 
 

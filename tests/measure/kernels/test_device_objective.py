@@ -15,7 +15,7 @@ import pytest
 
 from autotune.measure.gpu.apparatus import HostApparatus
 from autotune.measure.gpu.monitor import Monitor
-from autotune.measure.gpu.tensors import FENCE_BYTES
+from autotune.measure.gpu.tensors import GUARD_BYTES
 from autotune.measure.kernels import device_objective
 from autotune.measure.kernels.device_objective import DeviceObjective
 from autotune.measure.kernels.library_call import LibraryCall
@@ -112,7 +112,7 @@ def test_an_answer_of_the_last_trial_is_not_taken_for_this_ones() -> None:
 
 
 @pytest.mark.parametrize("kind", [Kernel, Ragged])
-@pytest.mark.parametrize("place", [-1, 20, -FENCE_BYTES // 4, 15 + FENCE_BYTES // 4])
+@pytest.mark.parametrize("place", [-1, 20, -GUARD_BYTES // 4, 15 + GUARD_BYTES // 4])
 def test_what_lies_outside_an_input_is_no_number(kind: type[Kernel], place: int) -> None:
     def too_far(x: Any, out: Any) -> None:
         pointer = ctypes.cast(x.data_ptr(), ctypes.POINTER(ctypes.c_float))
@@ -128,6 +128,15 @@ def test_writing_outside_is_noticed() -> None:
         out.as_strided((21,), (1,))[20] = 0
 
     with pytest.raises(WrongAnswer, match="writes outside its buffer: byte 1 behind out was changed"):
+        check(spill)
+
+
+def test_writing_outside_an_input_is_noticed() -> None:
+    def spill(x: Any, out: Any) -> None:
+        right(x, out)
+        x.as_strided((21,), (1,), x.storage_offset())[20] = 0
+
+    with pytest.raises(WrongAnswer, match="writes outside its buffer: byte 1 behind x was changed"):
         check(spill)
 
 

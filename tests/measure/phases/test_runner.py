@@ -371,6 +371,19 @@ class Refused(Infeasible):
         self.exit_code = exit_code
 
 
+@pytest.mark.parametrize("taken", ["12", None, [1, 2]])
+def test_a_resource_that_is_no_number_is_named(taken: Any) -> None:
+    """A text of digits passed for a number, and of any other value only the type was said."""
+
+    class Compiled(Tape):
+        def code(self, prepared: Any) -> Code:
+            return Code(resources={"registers": taken})
+
+    outcome, _ = Runner(Compiled([]), METRICS, SETTINGS).prepare(CONFIGURATION)
+    assert outcome.status is Status.CRASHED
+    assert "the resource 'registers' must be a number, not" in outcome.message
+
+
 def test_what_an_objective_says_in_words_becomes_plain_text() -> None:
     class Compiled(Tape):
         def code(self, prepared: Any) -> Code:

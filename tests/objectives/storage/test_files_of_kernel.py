@@ -32,6 +32,13 @@ def test_a_file_system_has_its_name() -> None:
     assert file_system(Path("/proc/self")) == "proc" and file_system(Path("/")) not in ("", "proc")
 
 
+def test_a_mounted_folder_is_known_by_its_letters() -> None:
+    importable(STORAGE)
+    from files_of_kernel import unescaped
+
+    assert unescaped(r"/mnt/große\040Platte\134") == "/mnt/große Platte\\"
+
+
 def test_bringing_a_page_to_the_disk_takes_time_and_leaves_nothing(tmp_path: Path) -> None:
     importable(STORAGE)
     from files_of_kernel import sync_seconds
