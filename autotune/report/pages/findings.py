@@ -153,7 +153,7 @@ def _together(subject: Subject, ranked: Sequence[str]) -> list[Part]:
     table = Table("What pairs of knobs do only together", ("pair", "of the variance"), rows, folded=True)
     cells = pair(subject.evidence, top["knob"], top["other"])
     metric = subject.evidence.metric.name
-    described = f"The best {metric} at each value of {top['knob']} and {top['other']}; darker is better"
+    described = f"The best {metric} at each value of {top['knob']} and {top['other']}; the best stand out"
     return [Picture(figures.pair_figure(cells), described, table)]
 
 
