@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 from autotune.space.configuration import Value
@@ -44,6 +45,9 @@ TUNED = tuple(name for name in KERNELS if name != "triton-gemm")
 AT_ONCE = 3
 """Smoke checks beside one another. Their times are rough: they only show that there are some."""
 
+ENDING_SECONDS = 5.0
+"""How long smoke checks that were told to end are waited for: what comes next has the GPU to itself."""
+
 DEFEND = 0.5
 """Of a kernel's time, what its re-measurement is left: most of that is starting processes, and warming up in
 each of eight rounds."""
@@ -70,28 +74,33 @@ def smoke_part(
     def run(seconds: float, found: Findings) -> None:
         kernels: dict[str, Any] = {}
         found["kernels"] = kernels
+        over = Event()
         pool = ThreadPoolExecutor(1 if bench.dry else AT_ONCE)
+        begun = [pool.submit(lambda name: (name, smoke(bench, name, seconds, over)), n) for n in names]
         try:
-            for one in as_completed(
-                pool.submit(lambda name: (name, smoke(bench, name, seconds)), n) for n in names
-            ):
+            for one in as_completed(begun):
                 name, smoked = one.result()
                 kernels[name] = smoked
         finally:
+            over.set()
             pool.shutdown(wait=False, cancel_futures=True)
             # In the order of the list, whichever was done first.
             found["kernels"] = {name: kernels[name] for name in names if name in kernels}
             learnt(found["kernels"])
+            wait(begun, ENDING_SECONDS)
 
     return Part("smoke check", weight, run)
 
 
-def smoke(bench: Bench, name: str, seconds: float) -> dict[str, Any]:
-    """The default of one kernel: its status, about its time, and how long all of it took."""
+def smoke(bench: Bench, name: str, seconds: float, over: Event) -> dict[str, Any]:
+    """The default of one kernel: its status, about its time, and how long all of it took.
+
+    It ends soon after ``over`` is set, in whatever state.
+    """
     began = time.monotonic()
     try:
         spec = space(bench, name, workload(bench, name))
-        found = search(bench, spec, seconds, trials=1)
+        found = search(bench, spec, seconds, trials=1, over=over)
         trial = found.result.trials[0]
     except Exception as error:  # noqa: BLE001 - one kernel does not keep the others from being looked at
         return {"status": "error", "message": told(error), "took": time.monotonic() - began}

@@ -67,6 +67,11 @@ PRODUCTS: Mapping[str, Mapping[str, Value] | None] = {
     "torch.matmul": None,
 }
 
+WINDOW_EVERY_SECONDS = 0.5
+
+KEEPING_SECONDS = 0.5
+"""In a rest of so many seconds there is time to write down what was recorded."""
+
 PIECE_SECONDS = 2e-3
 """Between two marks of a trace."""
 
@@ -90,10 +95,10 @@ class Run:
         near = [t for at, t in zip(self.at, self.times, strict=True) if abs(at - until) <= 0.01]
         return statistics.fmean(near) if near else math.nan
 
-    def windows(self, lasting: float = 0.5) -> Iterator[power_limit.Window]:
+    def windows(self) -> Iterator[power_limit.Window]:
         """One window each half of a second, as a trial would take it."""
         began = self.at[0] - self.times[0]
-        for start in np.arange(0.0, self.at[-1] - began - 0.2, lasting):
+        for start in np.arange(0.0, self.at[-1] - began - 0.2, WINDOW_EVERY_SECONDS):
             until = began + start + LIMIT_SECONDS
             looks: list[Look] = []
             times: list[float] = []
@@ -185,10 +190,12 @@ class RecordingError(Exception):
     """There is no trace to be made here; the text says why."""
 
 
-def record(seconds: float) -> dict[str, Any]:
+def record(seconds: float, keep: Callable[[dict[str, Any]], None]) -> None:
     """A trace of about so many seconds, once the device no longer swings from its start.
 
-    A product that does not run here is left out, and that is said. Raises :class:`RecordingError`.
+    ``keep`` is given what there is of it in each long rest, so that a run that is cut off loses seconds, and
+    at the end. A product that does not run here is left out, and that is said.
+    Raises :class:`RecordingError`.
     """
     with tempfile.TemporaryDirectory(prefix="autotune-limit-") as folder:
         spec = read_spec(SPACES / "triton-gemm.yaml", device=facts())
@@ -197,7 +204,7 @@ def record(seconds: float) -> dict[str, Any]:
         assert isinstance(objective, DeviceObjective)
         runner = Runner(objective, spec.metrics, spec.measure)
         runner.stand_by(final=False)
-        recorder = Recorder(objective, objective.monitor.watcher)
+        recorder = Recorder(objective, objective.monitor.watcher, keep)
         for product, knobs in PRODUCTS.items():
             recorder.add(product, partial(_loaded, objective, runner, spec, knobs))
         products = list(recorder.timers)
@@ -212,8 +219,8 @@ def record(seconds: float) -> dict[str, Any]:
             for product in rng.sample(products, len(products)):
                 recorder.run(product, 0.5, before, rest)
                 if time.perf_counter() > until:
-                    return recorder.trace(gpu_name())
-    raise AssertionError("a cycle has no end")
+                    keep(recorder.trace())
+                    return
 
 
 def _loaded(
@@ -236,7 +243,13 @@ class Recorder:
     without these a trace is of no use, and it takes minutes to make.
     """
 
-    def __init__(self, objective: DeviceObjective, watcher: Watcher | None) -> None:
+    def __init__(
+        self,
+        objective: DeviceObjective,
+        watcher: Watcher | None,
+        keep: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self._keep = keep
         limit = watcher.limit_watts() if watcher is not None else None
         if watcher is None or limit is None or watcher.joules() is None:
             missing = "nvidia-ml-py, or the driver's management library, is not here"
@@ -265,7 +278,10 @@ class Recorder:
         events = self._events
         batches = max(1, round(PIECE_SECONDS / (each * timer.plan.calls)))
         events.synchronise()
-        time.sleep(rest)
+        resting = time.perf_counter()
+        if rest >= KEEPING_SECONDS:
+            self._keep(self.trace())
+        time.sleep(max(resting + rest - time.perf_counter(), 0.0))
         began = time.perf_counter()
         marks = [events.record()]
         while time.perf_counter() - began < seconds:
@@ -293,19 +309,27 @@ class Recorder:
         if joules is not None and (not self._counter or joules != self._counter[-1][1]):
             self._counter.append((time.perf_counter(), joules))
 
-    def trace(self, device: str) -> dict[str, Any]:
-        """All runs, with letters for their products."""
+    def trace(self) -> dict[str, Any]:
+        """All runs so far, with letters for their products."""
         names = dict(zip("ABCDEFGH", self.timers, strict=False))
         letters = {product: letter for letter, product in names.items()}
         runs = [{**run, "product": letters[run["product"]]} for run in self._runs]
         counter = [(round(at, 5), round(joules, 3)) for at, joules in self._counter]
         return {
-            "device": device,
+            "device": gpu_name(),
             "limit_watts": self._limit,
             "recorded": time.strftime("%Y-%m-%d"),
             "products": names,
             "recordings": [{"runs": runs, "counter": counter}],
         }
+
+
+def _write(file: Path, trace: Mapping[str, Any]) -> None:
+    """In one step, so that no cut leaves half a file."""
+    text = json.dumps(trace, separators=(",", ":"))
+    beside = file.with_name(f"{file.name}.part")
+    beside.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    beside.replace(file)
 
 
 def main() -> int:
@@ -323,12 +347,10 @@ def main() -> int:
             return 2
         options.record.parent.mkdir(parents=True, exist_ok=True)
         try:
-            made = record(60.0 * options.minutes)
+            record(60.0 * options.minutes, partial(_write, options.record))
         except RecordingError as error:
             print(f"nothing is recorded: {error}", file=sys.stderr)
             return 1
-        text = json.dumps(made, separators=(",", ":"))
-        options.record.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
     trace = json.loads(gzip.decompress((options.record or options.trace).read_bytes()))
     if trace["limit_watts"] is None:
         print(f"{trace['device']} does not tell its limit of power", file=sys.stderr)

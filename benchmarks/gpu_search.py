@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import distributions
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from autotune.measure.outcome import TIMELINE, Outcome
@@ -41,6 +42,9 @@ _ENDED_BY_THE_WATCH = 600.0
 
 MOST_SECONDS = 10.0
 """Of a trial: a kernel that hangs costs that, and a worker that has to load PyTorch anew."""
+
+MOST_MESSAGES = 4
+"""Of failures, for each search."""
 
 DRY_TRIALS = 2
 DRY_SECONDS = 600.0
@@ -89,10 +93,11 @@ class _Watch(Progress):
     """Notes when the search is over and the finalists begin.
 
     With ``tuning`` it ends the search so many seconds after its first trial began to be prepared, whatever is
-    in flight: how long the processes take to start is known then only.
+    in flight: how long the processes take to start is known then only. Once ``over`` is set it ends it too.
     """
 
-    def __init__(self, tuning: float = math.inf) -> None:
+    def __init__(self, tuning: float, over: Event) -> None:
+        self._over = over
         self.defending_at: float | None = None
         self.session: Session | None = None
         self._tuning = tuning
@@ -107,7 +112,8 @@ class _Watch(Progress):
             self._end = min(self._end, time.monotonic() - took + self._tuning)
 
     def tick(self, spent: Spent, running: int) -> None:
-        if self.session is not None and time.monotonic() > self._end - POLL_SECONDS:
+        up = time.monotonic() > self._end - POLL_SECONDS or self._over.is_set()
+        if self.session is not None and up:
             self.session.stop("its time was up")
 
     def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
@@ -176,10 +182,12 @@ def search(
     defend: float = 0.0,
     tuning: float | None = None,
     trials: int | None = None,
+    over: Event | None = None,
 ) -> Found:
     """Search from nothing for about ``seconds`` in all, of which ``defend`` are for the finalists; 0: none.
 
-    With ``tuning`` at most so many seconds are searched, whatever the processes take to start.
+    With ``tuning`` at most so many seconds are searched, whatever the processes take to start. Another thread
+    ends it by setting ``over``.
     """
     began, began_at = time.monotonic(), time.time()
     measure = spec.measure if defend else replace(spec.measure, finalists=0)
@@ -196,7 +204,7 @@ def search(
                 trials=trials or bench.trials or (DRY_TRIALS if bench.dry else None), time=left, patience=None
             ),
         )
-        watch = _Watch() if tuning is None or bench.dry else _Watch(tuning)
+        watch = _Watch(math.inf if tuning is None or bench.dry else tuning, over or Event())
         watch.session = Session(spec, store, executor, bench.environment, fresh=True, progress=watch)
         result = watch.session.run()
         ended = time.monotonic()
@@ -230,11 +238,11 @@ def throttled(trials: Sequence[TrialRecord]) -> int:
     return sum("throttled" in trial.facts for trial in trials)
 
 
-def failures(trials: Sequence[TrialRecord], most: int = 4) -> list[str]:
+def failures(trials: Sequence[TrialRecord]) -> list[str]:
     """The commonest messages of trials that failed otherwise than by being infeasible."""
     bad = [t for t in trials if t.status.failed and t.status is not Status.INFEASIBLE]
     counts = Counter(f"{t.status}: {t.message.splitlines()[0] if t.message else ''}"[:200] for t in bad)
-    return [f"{count} x {text}" for text, count in counts.most_common(most)]
+    return [f"{count} x {text}" for text, count in counts.most_common(MOST_MESSAGES)]
 
 
 def listed(spec: StudySpec, rows: Sequence[Configuration]) -> StudySpec:

@@ -24,6 +24,9 @@ from autotune.space.spec import MeasureSettings, MetricSpec, ReplayObjective, Se
 TRIES = 220
 MOST = 32
 """What a fixed rule reads of each configuration, and all that was recorded of most."""
+NVBENCH_MOST_NOISE = 0.005
+NVBENCH_WINDOW = 64
+"""How many of the last readings have to be of about the same noise."""
 METRICS = (MetricSpec("time", "minimize", "s"),)
 
 
@@ -74,13 +77,13 @@ def by_mean(least: int, enough: Callable[[Sequence[float]], bool] = lambda read:
     return choose
 
 
-def nvbench_enough(read: Sequence[float], most_noise: float = 0.005, window: int = 64) -> bool:
+def nvbench_enough(read: Sequence[float]) -> bool:
     """Whether the noise is low, or (from 65 readings on, looked at every 16) has settled within 5 %."""
-    if _noise(read) < most_noise:
+    if _noise(read) < NVBENCH_MOST_NOISE:
         return True
-    if len(read) <= window or len(read) % 16:
+    if len(read) <= NVBENCH_WINDOW or len(read) % 16:
         return False
-    noise = [_noise(read[:n]) for n in range(len(read) - window + 1, len(read) + 1)]
+    noise = [_noise(read[:n]) for n in range(len(read) - NVBENCH_WINDOW + 1, len(read) + 1)]
     return statistics.pstdev(noise) / noise[-1] < 0.05
 
 

@@ -30,10 +30,13 @@ from autotune.hook.recipes.stored import import_known
 from autotune.hook.recipes.this_device import this_device
 from autotune.store.store import Store
 from benchmarks.publishing import machine, publish, software
-from benchmarks.running import at_least_one, run_as_command
+from benchmarks.running import at_least_one, at_least_two, run_as_command
 
 CALLS = 200
 """In a batch: long enough for the clock, short enough that many batches are left alone by the scheduler."""
+
+LOOKS = 300
+"""Calls that look at the files again."""
 
 FACTS = {
     "m": 960,
@@ -109,14 +112,14 @@ def asked_again(file: Path, store: Path, batches: int) -> list[str]:
     return lines
 
 
-def second_look(file: Path, store: Path, times: int = 300) -> float:
+def second_look(file: Path, store: Path) -> float:
     """Microseconds of a call that looks at the files again and finds them as they were."""
     before, module.EVERY_SECONDS = module.EVERY_SECONDS, -1.0
     module.forget()
     try:
         autotune.recipe("facts-3", {"m": 960, "n": 960, "k": 960}, recipes=file, store=store)
         taken = []
-        for _ in range(times):
+        for _ in range(LOOKS):
             start = time.perf_counter()
             autotune.recipe("facts-3", {"m": 960, "n": 960, "k": 960}, recipes=file, store=store)
             taken.append(time.perf_counter() - start)
@@ -164,7 +167,7 @@ def main() -> None:
     parser.add_argument(
         "--recipes", type=at_least_one, default=100, help="how many the file and the store have"
     )
-    parser.add_argument("--batches", type=at_least_one, default=500)
+    parser.add_argument("--batches", type=at_least_two, default=500)
     parser.add_argument("--runs", type=at_least_one, default=10, help="of whole processes")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -192,7 +195,8 @@ def main() -> None:
         "",
         *again,
         "",
-        f"A call that looks at the files again and finds them as they were: {look:.0f} us (median of 300).",
+        f"A call that looks at the files again and finds them as they were: {look:.0f} us"
+        f" (median of {LOOKS}).",
         "",
         *first,
         "",

@@ -44,7 +44,7 @@ def at_least_one(text: str) -> int:
 
 
 def at_least_two(text: str) -> int:
-    """The same of rounds of which some choose and the others tell."""
+    """The same of what is needed twice: rounds of which some choose and the others tell, or a spread."""
     return _at_least(2, text)
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from autotune.report.numbers import say_value
+from autotune.report.numbers import MOST_DIGITS, say_value
 from autotune.report.text import one_line
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 INK, MUTED, GRID, PAPER = "#1f2328", "#57606a", "#d0d7de", "#ffffff"
 BEST, RANDOM, TRIAL, GOOD, BAD = "#0b5fb0", "#9a5b00", "#78828e", "#1a7f37", "#c21f32"
-STEPS = ("#eef4fb", "#d3e4f6", "#a9cbec", "#75abdf", "#4187ca", "#1d64ab", "#0a4480")
+STEPS = ("#eef4fb", "#d3e4f6", "#a9cbec", "#75abdf", "#3678bd", "#1d64ab", "#0a4480")
 """Colours of a scale from low to high."""
 PARTS = (
     "#2f6fb3",
@@ -40,6 +41,8 @@ WIDTH = 5.8
 """The width of figures in inches: narrow enough for a phone."""
 SMALL = 8.5
 """The size of small text in points."""
+USUAL_TICK_DIGITS = 3
+"""The number of digits of a tick with a unit, where these tell it from the next one."""
 
 
 def words(text: object, most: int = 40) -> str:
@@ -104,12 +107,36 @@ def nothing(why: str) -> Figure:
 
 
 def with_unit(axes: Axes, unit: str, which: str = "y") -> None:
-    """Write the ticks as values with their unit: ``4 ms``."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    """Write the ticks as values with their unit: ``4 ms``; ``10.002 ms`` where the next is 10.004 ms."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
     axis = axes.yaxis if which == "y" else axes.xaxis
-    axis.set_major_formatter(FuncFormatter(lambda value, _: words(say_value(value, unit, 3))))
+    digits = USUAL_TICK_DIGITS
+    if axis.get_scale() == "linear":
+        locator = MaxNLocator("auto" if which == "y" else 7, steps=[1, 2, 5, 10])
+        digits = _digits(locator.tick_values(*axis.get_view_interval()))
+        if which == "x" and digits > USUAL_TICK_DIGITS:
+            locator.set_params(nbins=4)  # room for longer words
+        axis.set_major_locator(locator)
+    axis.set_major_formatter(FuncFormatter(lambda value, _: words(say_value(value, unit, digits))))
     axis.set_minor_formatter(NullFormatter())
+
+
+def _digits(ticks: Sequence[float]) -> int:
+    """How many digits tell ticks apart whose distance has one digit."""
+    step = min((abs(b - a) for a, b in pairwise(ticks)), default=0.0)
+    size = max((abs(tick) for tick in ticks), default=0.0)
+    if not 0 < step < size < math.inf:
+        return USUAL_TICK_DIGITS
+    places = math.floor(math.log10(size)) - math.floor(math.log10(step * (1 + 1e-9)))
+    return min(max(places + 1, USUAL_TICK_DIGITS), MOST_DIGITS)
+
+
+def whole_numbers(axes: Axes) -> None:
+    """No ticks between whole numbers on a linear x axis: there is no half trial."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
 
 
 def counts(axes: Axes) -> None:

@@ -49,11 +49,14 @@ def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
     steps = np.union1d(at, _changes(frame["best"].to_numpy()))
     best = _drawable(frame["best"])[steps]
     axes.plot(x[steps], best, lw=2.2, color=BEST, drawstyle="steps-post", label="best so far")
-    drawing.scale(axes, values[known].tolist())
-    _crop(axes, values[known], frame.attrs.get("goal", "minimize"))
+    ends = _worth_showing(values[known], frame.attrs.get("goal", "minimize"))
+    drawing.scale(axes, ends)
+    _limit(axes, *ends)
     if by == "tries" and len(frame) > 200:
         axes.set_xscale("log")
         drawing.counts(axes)
+    elif by == "tries":
+        drawing.whole_numbers(axes)
     drawing.with_unit(axes, frame.attrs.get("unit", ""))
     drawing.label(axes, "trials" if by == "tries" else "seconds of searching", frame.attrs.get("metric", ""))
     drawing.legend(axes)
@@ -88,14 +91,19 @@ def _changes(best: Any) -> Any:
     return np.flatnonzero(np.append(True, best[1:] != best[:-1]) & np.isfinite(best))
 
 
-def _crop(axes: Any, values: Any, goal: str) -> None:
-    """Cut off the worst tenth of the values, which would flatten all that matters."""
+def _worth_showing(values: Any, goal: str) -> tuple[float, float]:
+    """The ends of the values without the worst tenth of them, which would flatten all that matters."""
     if len(values) < 10:
-        return
+        return float(values.min()), float(values.max())
     low, high = np.quantile(values, (0.0, 0.9) if goal == "minimize" else (0.1, 1.0))
+    return float(low), float(high)
+
+
+def _limit(axes: Any, low: float, high: float) -> None:
+    """Show these values, with a margin."""
     if not low < high:
         return
-    if axes.get_yscale() == "log" and low > 0:
+    if axes.get_yscale() == "log":
         axes.set_ylim(low / (high / low) ** 0.06, high * (high / low) ** 0.06)
     else:
         margin = 0.08 * (high - low)
@@ -106,6 +114,8 @@ def importance_figure(frame: pd.DataFrame) -> Figure:
     """A bar for each knob, with the range of nine tenths of the splits."""
     if frame.empty:
         return drawing.nothing(str(frame.attrs.get("remark", "")))
+    from matplotlib.ticker import PercentFormatter
+
     shown = frame.head(MOST_KNOBS).iloc[::-1]
     figure = drawing.blank(0.7 + 0.27 * len(shown))
     [axes] = figure.axes
@@ -114,7 +124,8 @@ def importance_figure(frame: pd.DataFrame) -> Figure:
     axes.hlines(y, shown["low"], shown["high"], color=INK, lw=1.4)
     axes.set_yticks(y, [words(name, 28) for name in shown["knob"]])
     axes.grid(visible=False, axis="y")
-    drawing.label(axes, "share of the variance in which the knob plays a part")
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
+    drawing.label(axes, "share of the variance; line: nine splits in ten")
     return figure
 
 
@@ -146,7 +157,7 @@ def _cell(axes: Any, x: float, y: float, share: float, text: str, size: float = 
 
 
 def pair_figure(frame: pd.DataFrame) -> Figure:
-    """The best value of the goal at each pair of values of two knobs; darker is better."""
+    """The best value of the goal at each pair of values of two knobs; the best stand out."""
     if frame.empty:
         return drawing.nothing("no trial has a number yet")
     one, other = frame.attrs["knob"], frame.attrs["other"]
@@ -213,7 +224,7 @@ def failure_figure(frame: pd.DataFrame) -> Figure:
     axes.set_yticks(range(len(knobs)), [words(name, 22) for name in knobs])
     axes.set_xticks([])
     axes.grid(visible=False)
-    drawing.label(axes, "share of the trials at each value that failed: darker is more")
+    drawing.label(axes, "share of trials that failed: the most stands out")
     return figure
 
 
@@ -261,7 +272,7 @@ def front_figure(frame: pd.DataFrame) -> Figure:
     for which, name in zip("xy", names, strict=False):
         drawing.scale(axes, frame[f"metric.{name}"].tolist(), which)
         drawing.with_unit(axes, frame.attrs["units"][name], which)
-    drawing.label(axes, *names[:2])
+    drawing.label(axes, *(f"{name}, {frame.attrs['better'][name]} is better" for name in names[:2]))
     drawing.legend(axes)
     return figure
 
@@ -299,7 +310,8 @@ def finale_figure(frame: pd.DataFrame) -> Figure:
         colour = colours.get(row.role, TRIAL)
         axes.hlines([place], [row.low], [row.high], color=colour, lw=2.6)
         axes.plot([row.value], [place], "o", ms=6, color=colour)
-    axes.set_yticks(range(len(frame)), [words(name, 30) for name in frame["label"][::-1]])
+    named = [f"{row.label}, the winner" if row.role == "winner" else row.label for row in rows_of(frame)]
+    axes.set_yticks(range(len(frame)), [words(name, 30) for name in named[::-1]])
     axes.set_ylim(-0.6, len(frame) - 0.4)
     drawing.scale(axes, [*frame["low"], *frame["high"]], "x")
     drawing.with_unit(axes, frame.attrs.get("unit", ""), "x")
@@ -337,7 +349,7 @@ def steadiness_figure(frame: pd.DataFrame) -> Figure:
     reach = max(abs(ends[0] - 1), abs(ends[1] - 1), 0.005) * 1.15
     top.set_ylim(1 - reach, 1 + reach)
     drawing.label(top, "" if below else "seconds since the first reading", "over its trial's median")
-    drawing.legend(top)
+    drawing.legend_above(top)  # inside, the readings would cover it
     for axes, name in zip(below, sampled, strict=True):
         axes.plot(shown["at"], shown[name], "o", ms=2, mew=0, color=RANDOM, alpha=0.8)
         axes.set_title(words(CONTEXT[name], 70), fontsize=SMALL, color=INK, loc="left", pad=3)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from autotune.report import drawing
-from autotune.report.drawing import BAD, BEST, GOOD, INK, MUTED, SMALL, TRIAL, words
+from autotune.report.drawing import BAD, BEST, GOOD, GRID, INK, MUTED, SMALL, TRIAL, words
 from autotune.report.rows import rows_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def regressions_figure(frame: pd.DataFrame) -> Figure:
 
 
 def matrix_figure(frame: pd.DataFrame, row: str, column: str, value: str) -> Figure:
-    """A square for each ``row`` and ``column`` of a long frame; darker if ``value`` is nearer 1."""
+    """A square for each ``row`` and ``column`` of a long frame; it stands out if ``value`` is near 1."""
     if frame.empty:
         return drawing.nothing("nothing to compare")
     rows, columns = list(dict.fromkeys(frame[row])), list(dict.fromkeys(frame[column]))
@@ -109,7 +109,7 @@ def progress_figure(frame: pd.DataFrame) -> Figure:
         ("succeeded", shown["succeeded"], BEST),
         ("pruned", shown["pruned"], TRIAL),
         ("failed", shown["failed"], BAD),
-        ("in flight", shown["in_flight"], GOOD),
+        ("in flight", shown["in_flight"], GRID),
     )
     for name, counts, colour in parts:
         axes.barh(y, counts, left=left, height=0.6, color=colour, label=name)

@@ -118,6 +118,14 @@ def say_ratio(estimate: float, low: float, high: float) -> str:
     return f"{_times(estimate, digits)}x [{known}]"
 
 
+def say_between(estimate: float, low: float, high: float) -> str:
+    """``between 1.4x and 1.44x``: the ends of an interval in as many digits as tell them apart."""
+    digits = _digits_beside_one(estimate, low, high)
+    while _times(low, digits) == _times(high, digits) and low != high and digits < 12:
+        digits += 1
+    return f"between {_times(low, digits)}x and {_times(high, digits)}x"
+
+
 def say_times(ratio: float) -> str:
     """``1.42x``, ``1,460x``; ``1.15e+10x``; ``1.0009x``."""
     return f"{_times(ratio, _digits_beside_one(ratio))}x"

@@ -59,7 +59,7 @@ def front(evidence: Evidence) -> pd.DataFrame:
     """A row for each search trial that succeeded: ``trial``, ``metric.NAME`` for each goal, and ``front``
     (whether it is on the Pareto front).
 
-    ``attrs``: ``goals`` (names) and ``units``.
+    ``attrs``: ``goals`` (names), ``units``, and ``better`` (by name: ``less`` or ``more``).
     """
     names = [goal.name for goal in evidence.goals]
     own = evidence.trials[evidence.trials["status"] == Status.OK.value]
@@ -69,5 +69,6 @@ def front(evidence: Evidence) -> pd.DataFrame:
     points = frame[columns].to_numpy(dtype=np.float64) * signs
     frame["front"] = non_dominated(points) if len(points) else np.zeros(0, dtype=bool)
     units = {goal.name: goal.unit for goal in evidence.goals}
-    frame.attrs |= {"goals": names, "units": units, "study": evidence.study.label}
+    better = {goal.name: "less" if goal.sign > 0 else "more" for goal in evidence.goals}
+    frame.attrs |= {"goals": names, "units": units, "better": better, "study": evidence.study.label}
     return frame

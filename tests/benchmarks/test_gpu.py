@@ -8,6 +8,7 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from benchmarks import (
     gpu_report,
     gpu_search,
 )
-from benchmarks.gpu_plan import Done, Findings
+from benchmarks.gpu_plan import Done, Findings, carry_out
 from benchmarks.gpu_search import SPACES, Bench, search, seconds_text
 
 no_gpu = pytest.mark.skipif(bool(query_gpus()), reason="there is a GPU here")
@@ -97,6 +98,25 @@ def test_the_smoke_check_of_several_kernels_at_once_names_what_fails(tmp_path: P
     )
 
 
+def test_smoke_checks_of_a_part_that_was_ended_do_not_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They ran on beside the next part, and what it measured was disturbed."""
+    ended: list[str] = []
+
+    def waits(bench: Bench, name: str, seconds: float, over: Event) -> dict[str, Any]:
+        if name != "quick":
+            over.wait(60.0)
+        ended.append(name)
+        return {"status": "ok"}
+
+    monkeypatch.setattr(gpu_kernels, "smoke", waits)
+    part = gpu_kernels.smoke_part(Bench(capture(None), str(tmp_path / "study.db")), ["quick", "a", "b"], 1.0)
+    [one] = carry_out([part], 0.1, lambda _: None, grace=0.1)
+    assert one.problem.startswith("ended: ") and one.result == {"kernels": {"quick": {"status": "ok"}}}
+    assert sorted(ended) == ["a", "b", "quick"]
+
+
 def test_what_the_smoke_check_took_says_how_long_the_list_may_be() -> None:
     known = gpu_gemm.Known()
     known.learn({"triton-gemm": {"phases": {"prepare": 0.6}}})
@@ -137,6 +157,19 @@ def test_a_race_reads_everybody_in_one_process_each(tmp_path: Path) -> None:
         contexts = [r.context for t in store.trials(study.id) for r in store.readings(t.id)]
     assert any("round" in context for context in contexts)
     assert not any("process" in context for context in contexts), "its minutes are for the rounds"
+
+
+def test_another_thread_ends_a_search(tmp_path: Path) -> None:
+    (tmp_path / "hangs.py").write_text(
+        DOUBLE.replace("        return", "        import time; time.sleep(60)\n        return")
+    )
+    file = tmp_path / "hangs.yaml"
+    file.write_text("autotune: 1\nname: hangs\nobjective: hangs.py:Double\nknobs: {x: {values: [1, 2]}}\n")
+    over = Event()
+    over.set()
+    bench = Bench(capture(None), str(tmp_path / "study.db"), dry=True)
+    result = search(bench, read_spec(file), over=over).result
+    assert result.reason == "its time was up" and result.best is None
 
 
 # -- the page ----------------------------------------------------------------------------------
@@ -483,6 +516,6 @@ def test_the_store_is_copied_while_it_is_open(tmp_path: Path) -> None:
 )
 def test_a_kernel_is_smoke_checked_on_the_cpu(tmp_path: Path) -> None:
     bench = Bench(capture(None), str(tmp_path / "study.db"), dry=True)
-    found = gpu_kernels.smoke(replace(bench, trials=1), "cuda-nms", 120.0)
+    found = gpu_kernels.smoke(replace(bench, trials=1), "cuda-nms", 120.0, Event())
     assert found["status"] == "ok", found
     assert found["error"] == 0.0 and found["time"] > 0

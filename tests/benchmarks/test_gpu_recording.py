@@ -118,7 +118,15 @@ def test_nothing_is_recorded_where_power_is_not_known(
 ) -> None:
     """It would take minutes, and be of no use."""
     with pytest.raises(gpu_limit.RecordingError, match=r"nvidia-ml-py|its driver"):
-        gpu_limit.Recorder(Waits(Context({"device": "cpu"}, {}, Path())), watcher)
+        gpu_limit.Recorder(Waits(Context({"device": "cpu"}, {}, Path())), watcher, print)
+
+
+def test_a_trace_takes_the_place_of_the_one_before_it(tmp_path: Path) -> None:
+    file = tmp_path / "trace.json.gz"
+    for runs in ([], [1]):
+        gpu_limit._write(file, {"runs": runs})
+        assert json.loads(gzip.decompress(file.read_bytes())) == {"runs": runs}
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_trace_names_the_gpu_and_not_the_cpu_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +191,8 @@ def test_a_process_that_fails_or_hangs_costs_its_own_readings(capsys: pytest.Cap
 @pytest.mark.torch
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="its kernel is PyTorch's")
 def test_what_is_recorded_can_be_tabled(capsys: pytest.CaptureFixture[str]) -> None:
-    recorder = gpu_limit.Recorder(Waits(Context({"device": "cpu"}, {}, Path())), Counter())
+    kept: list[Any] = []
+    recorder = gpu_limit.Recorder(Waits(Context({"device": "cpu"}, {}, Path())), Counter(), kept.append)
 
     def refused() -> object:
         raise ValueError("no such kernel")
@@ -192,11 +201,13 @@ def test_what_is_recorded_can_be_tabled(capsys: pytest.CaptureFixture[str]) -> N
     recorder.add("one", lambda: "loaded")
     assert "refused is left out: ValueError: no such kernel" in capsys.readouterr().err
     recorder.run("one", 0.4, gpu_limit.LONG_RUN, rest=0.0)
-    recorder.run("one", 0.4, "no rest", rest=0.0)
-    trace = json.loads(json.dumps(recorder.trace("a device")))
+    recorder.run("one", 0.4, "a long rest", rest=gpu_limit.KEEPING_SECONDS)
+    trace = json.loads(json.dumps(recorder.trace()))
     assert trace["products"] == {"A": "one"} and trace["limit_watts"] == 700.0
     runs = gpu_limit.runs_of(trace)
-    assert [run.before for run in runs] == [gpu_limit.LONG_RUN, "no rest"]
+    assert [run.before for run in runs] == [gpu_limit.LONG_RUN, "a long rest"]
+    # A run that is cut off behind the long rest would have lost nothing of what was before it.
+    assert [run.before for one in kept for run in gpu_limit.runs_of(one)] == [gpu_limit.LONG_RUN]
     began = [run["began"] for run in trace["recordings"][0]["runs"]]
     assert all(run.at[-1] - start > 0.39 for run, start in zip(runs, began, strict=True))
     assert gpu_limit.tables(trace)[-1].startswith("| one | ")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from autotune.errors import InputError
+from benchmarks import recipe
 from benchmarks.kept import Kept, add_line, kept_lines, read_lines
 from benchmarks.publishing import machine, publish, software
 from benchmarks.running import counts, known_names, run_as_command
@@ -34,6 +36,16 @@ def test_a_file_that_is_not_there_is_named_unless_it_is_to_be_made(tmp_path: Pat
     assert kept_lines(missing) == []
     add_line(missing, {"seed": 0})
     assert kept_lines(missing) == [{"seed": 0}]
+
+
+def test_a_spread_of_one_batch_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was read, and ended in a traceback about quantiles."""
+    monkeypatch.setattr(sys, "argv", ["recipe", "--batches", "1", "--recipes", "1", "--runs", "1"])
+    with pytest.raises(SystemExit):
+        recipe.main()
+    assert "--batches: 1 is not at least 2" in capsys.readouterr().err
 
 
 def test_what_was_made_is_not_made_again(tmp_path: Path) -> None:

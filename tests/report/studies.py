@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +70,16 @@ class Written:
         reason: Mapping[str, Any] | None = None,
         metrics: Mapping[str, float] | None = None,
         readings: Sequence[float] = (),
+        discarded: str = "",
         **changed: Any,
     ) -> int:
-        """Run one to its end; its number."""
+        """Run one to its end; its number. ``discarded``: why its last reading does not count."""
         number = self.begin(configuration, purpose=purpose, reason=reason)
         self.clock.advance(10.0)
         values = dict(metrics or {}) | ({} if value is None else {"time": value})
         estimates = {name: Estimate(v, v * 0.9, v * 1.1, 3, 0.01) for name, v in values.items()}
         raw = tuple(Reading("time", v, place * 0.5, "", {"wall": 0.4}) for place, v in enumerate(readings))
+        raw = (*raw[:-1], *(replace(one, discarded=discarded) for one in raw[-1:]))
         self.store.finish(number[0], Outcome(status, estimates, raw, **changed))
         return number[1]
 

@@ -11,6 +11,7 @@ from autotune.measure.outcome import Estimate
 from autotune.report.numbers import (
     as_duration,
     digits_apart,
+    say_between,
     say_count,
     say_estimate,
     say_gain,
@@ -137,3 +138,11 @@ def test_a_duration_in_a_command_is_read_as_what_it_was(seconds: float) -> None:
     """One of twelve days or more had an exponent, which no option takes."""
     spec = load_spec(StudySpec("a", Space([IntegerRange("x", 1, 2)])), time=as_duration(seconds))
     assert spec.budget.time == seconds
+
+
+def test_the_ends_of_an_interval_have_the_same_digits_and_differ() -> None:
+    """A report said: between 1.0024x and 1.01x, and: between 1.09x and 1.09x."""
+    assert say_between(1.0087, 1.0024, 1.0149) == "between 1.0024x and 1.0149x"
+    assert say_between(1.09, 1.088, 1.0925) == "between 1.088x and 1.093x"
+    assert say_between(3.0, 2.5, 3.5) == "between 2.5x and 3.5x"
+    assert say_between(3.0, 3.0, 3.0) == "between 3x and 3x"

@@ -54,7 +54,7 @@ def test_goals_may_be_called_as_columns_are(tmp_path: Path) -> None:
         written.trial({"tile": tile}, metrics=dict(zip(NAMES, (a, b), strict=True)))
     frame = front(load_evidence(written.store))
     assert frame["front"].tolist() == [True, True, False] and frame["trial"].tolist() == [0, 1, 2]
-    assert [axes.get_xlabel() for axes in front_figure(frame).axes] == ["trial"]
+    assert [axes.get_xlabel() for axes in front_figure(frame).axes] == ["trial, less is better"]
 
 
 def test_lines_and_pairs_of_many_trials_are_few(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ from autotune.space.reading.space_file import load_text
 BEHIND = ("globals", "exec", "vars")
 """Functions by which a source can give names values that no statement of it shows."""
 
+MOST_STEPS = 20
+"""Through how many files a name is followed: files can import it from each other in a circle."""
+
 
 @dataclass(frozen=True)
 class Named:
@@ -147,20 +150,22 @@ class Files:
                 return Named(whole, name)
         return None
 
-    def opened(self, found: Named | Path | None, most: int = 20) -> Path | None:
+    def opened(self, found: Named | Path | None) -> Path | None:
         """The module that something imported is, also by way of other files that import it."""
-        while isinstance(found, Named) and most:
+        for _ in range(MOST_STEPS):
+            if not isinstance(found, Named):
+                break
             file = self.file(found.file)
             made = file.binding(found.name) if file else []
             one = made[0] if len(made) == 1 else None
             if not isinstance(one, (ast.Import, ast.ImportFrom)):
                 return None
-            found, most = self.imported(found.file, one, _alias(one, found.name)), most - 1
+            found = self.imported(found.file, one, _alias(one, found.name))
         return found if isinstance(found, Path) else None
 
-    def origin(self, found: Named, most: int = 20) -> Named:
+    def origin(self, found: Named) -> Named:
         """Where a name gets its value, by way of the files that only import it."""
-        for _ in range(most):
+        for _ in range(MOST_STEPS):
             file = self.file(found.file)
             made = file.binding(found.name) if file else []
             one = made[0] if len(made) == 1 else None

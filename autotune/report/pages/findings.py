@@ -21,7 +21,7 @@ from autotune.report.relations import pair, parallel
 from autotune.report.rows import rows_of
 from autotune.report.spend import spend
 from autotune.report.steadiness import CONTEXT, steadiness
-from autotune.report.text import last_lines
+from autotune.report.text import last_lines, one_line
 from autotune.report.unstated_rules import Tried, say_rule, unstated_rules
 from autotune.report.words.story import reasons_of
 from autotune.status import Status
@@ -153,7 +153,7 @@ def _together(subject: Subject, ranked: Sequence[str]) -> list[Part]:
     table = Table("What pairs of knobs do only together", ("pair", "of the variance"), rows, folded=True)
     cells = pair(subject.evidence, top["knob"], top["other"])
     metric = subject.evidence.metric.name
-    described = f"The best {metric} at each value of {top['knob']} and {top['other']}; darker is better"
+    described = f"The best {metric} at each value of {top['knob']} and {top['other']}; the best stand out"
     return [Picture(figures.pair_figure(cells), described, table)]
 
 
@@ -235,9 +235,12 @@ def how_steady(subject: Subject) -> Section:
     said = f"{len(frame):,} readings of {trials:,} trials are shown."
     if math.isfinite(noise):
         said += f" Within a trial, a reading typically differs by {noise:.2%} from the trial's median."
-    discarded = int((frame["discarded"] != "").sum())
-    if discarded:
-        said += f" {discarded:,} were discarded."
+    discarded = frame.loc[frame["discarded"] != "", "discarded"]
+    if len(discarded):
+        why = ", ".join(
+            f"{one_line(reason)} ({count:,})" for reason, count in discarded.value_counts().items()
+        )
+        said += f" {len(discarded):,} were discarded: {why}."
     rows = _sampled(frame)
     headings = ("what", "median", "95 % below", "most")
     table = Table("What the machine did meanwhile", headings, rows, folded=True) if rows else None

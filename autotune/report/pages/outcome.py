@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from autotune.measure.outcome import Estimate
 from autotune.report import figures
 from autotune.report.knob_views import same_value, say_value_of
 from autotune.report.numbers import digits_apart, say_count, say_estimate, say_ratio, say_value
-from autotune.report.pages.page import Paragraph, Part, Picture, Section, Table
+from autotune.report.pages.page import Commands, Paragraph, Part, Picture, Section, Table
 from autotune.report.pages.subject import Subject
 from autotune.report.rows import rows_of
 from autotune.report.standing import finale, front
@@ -46,6 +47,14 @@ def what_won(subject: Subject) -> Section:
         parts.append(Paragraph(f"It was tried first as trial {result.trial}."))
     if result.remark:
         parts.append(Paragraph(result.remark[0].upper() + result.remark[1:] + ".", "note"))
+    if not result.is_default:
+        which = f"--study {shlex.quote(result.study.label)} --store {shlex.quote(subject.store.url)}"
+        what = "the winner" if result.defended else "the best so far"
+        command = (
+            f"autotune best --format yaml {which}",
+            f"{what} as YAML (or json, env, flags, set), to use it",
+        )
+        parts.append(Commands([command]))
     return Section(title, parts, short=True)
 
 

@@ -10,6 +10,7 @@ from autotune.provenance.document import part_of
 from autotune.report.evidence import Evidence, load_evidence
 from autotune.report.numbers import (
     UNKNOWN_RATIO,
+    say_between,
     say_count,
     say_gain,
     say_ratio,
@@ -111,7 +112,7 @@ def _how_sure(result: Result, speedup: Comparison) -> str:
     known = say_ratio(speedup.estimate, speedup.low, speedup.high).partition(" ")[2]
     where = "from recorded readings" if result.study.replayed else "measured again, interleaved"
     certain = speedup.low > 1 / UNKNOWN_RATIO and speedup.high < UNKNOWN_RATIO
-    between = f"between {say_times(speedup.low)} and {say_times(speedup.high)}"
+    between = say_between(speedup.estimate, speedup.low, speedup.high)
     interval = between if certain else known.strip("[]")
     return f"than {speedup.against}; {interval} with {result.confidence:.0%} confidence, {where}"
 

@@ -84,6 +84,26 @@ def test_a_whole_study_is_said_in_full(tmp_path: Path) -> None:
     assert len(html) < 1_000_000
 
 
+def test_why_readings_were_discarded_is_said(tmp_path: Path) -> None:
+    own = Written(tmp_path)
+    for tile, why in ((1, "throttled"), (2, "throttled"), (4, "waited"), (8, "")):
+        own.trial({"tile": tile}, 1.0, readings=[1.0, 1.1, 1.2], discarded=why)
+    assert "3 were discarded: throttled (2), waited (1)." in text_of(both(own.store)[0])
+
+
+def test_how_to_use_what_was_found_is_said(tmp_path: Path) -> None:
+    """A reader learned what had won, and had to look elsewhere for how to get at it."""
+    own = Written(tmp_path)
+    own.trial({"tile": 1, "layout": "row"}, 2.0, reason={"kind": "default"})
+    assert "autotune best" not in text_of(both(own.store)[0])  # the default is what they have
+    own.trial({"tile": 2, "layout": "row"}, 1.0)
+    command = f"autotune best --format yaml --study 'gemm#{own.study.id}' --store {own.store.url}"
+    for html, short in (both(own.store),):
+        assert f"{command} the best so far as YAML" in text_of(html) and command in short
+    own.verdict({"tile": 2, "layout": "row"})
+    assert f"{command} the winner as YAML" in text_of(both(own.store)[0])
+
+
 def test_a_rule_that_nobody_stated_stands_with_the_failures(tmp_path: Path) -> None:
     sizes = {"tile": (16, 32, 48, 64), "lanes": (1, 2, 3, 4), "vector": (1, 2, 3)}
     written = Written(tmp_path, knobs={name: {"values": list(values)} for name, values in sizes.items()})
