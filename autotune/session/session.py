@@ -112,7 +112,7 @@ class Session:
     # -- the loop ------------------------------------------------------------------------------
 
     def _search(self, ledger: Ledger) -> str:
-        unchanged = signature(ledger.study.sources)
+        unchanged = self.executor.loaded or signature(ledger.study.sources)
         exhausted = False
         while not self._stopped:
             why = self._enough(ledger)
