@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.main import NOTHING_SUCCEEDED
+from autotune.cli.codes import NOTHING_SUCCEEDED
 from autotune.cli.options import json_option, print_json, store_option, study_argument
 from autotune.errors import InputError, Problem
 

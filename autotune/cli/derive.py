@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.main import DOES_NOT_HOLD, DONE
+from autotune.cli.codes import DOES_NOT_HOLD, DONE
 from autotune.cli.options import echo, json_option, print_json, store_option, study_argument
 from autotune.cli.silence import said_if_long
 from autotune.report.words.titled import titled

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.main import DONE, STORE_FAILED
+from autotune.cli.codes import DONE, STORE_FAILED
 from autotune.cli.options import echo, json_option, print_json
 from autotune.cli.silence import said_if_long
 

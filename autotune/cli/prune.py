@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autotune.cli.main import BAD_INPUT, DONE
+from autotune.cli.codes import BAD_INPUT, DONE
 from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 from autotune.cli.silence import said_if_long
 from autotune.errors import InputError, Problem

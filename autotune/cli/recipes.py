@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autotune.cli.main import DONE, NOTHING_SUCCEEDED, Group
+from autotune.cli.codes import DONE, NOTHING_SUCCEEDED
 from autotune.cli.options import echo, json_option, print_json, store_option, study_option
+from autotune.cli.verbs import Group
 from autotune.errors import InputError, Location, Problem
 
 if TYPE_CHECKING:

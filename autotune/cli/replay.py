@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autotune.cli.main import DOES_NOT_HOLD, DONE, NOTHING_SUCCEEDED
+from autotune.cli.codes import DOES_NOT_HOLD, DONE, NOTHING_SUCCEEDED
 from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 from autotune.cli.references import find_trial
 from autotune.cli.silence import said_if_long

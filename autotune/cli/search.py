@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from autotune.cli.codes import DONE, INTERRUPTED, NOTHING_SUCCEEDED
 from autotune.cli.completion import spaces, strategies
-from autotune.cli.main import DONE, INTERRUPTED, NOTHING_SUCCEEDED
 from autotune.cli.options import (
     Duration,
     as_argument,

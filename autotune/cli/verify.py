@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.main import DOES_NOT_HOLD, DONE, NOTHING_SUCCEEDED
+from autotune.cli.codes import DOES_NOT_HOLD, DONE, NOTHING_SUCCEEDED
 from autotune.cli.options import echo, json_option, print_json, store_option, study_option
 from autotune.cli.replay import MEASURING, NOTHING_CHANGED
 from autotune.cli.silence import said_if_long

@@ -23,7 +23,8 @@ def owned_name(suffix: str) -> str:
     Of the suffix only what any file system and any locale has.
     """
     pid, plain = os.getpid(), re.sub(r"[^\w.-]", "_", suffix, flags=re.ASCII)
-    return f"{PREFIX}{_namespace()}-{pid}-{_started(pid)}-{plain}"
+    started = _started(pid)
+    return f"{PREFIX}{_namespace()}-{pid}-{-1 if started is None else started}-{plain}"
 
 
 def is_abandoned(name: str) -> bool:
@@ -31,7 +32,7 @@ def is_abandoned(name: str) -> bool:
     found = _OWNED.match(name)
     if found is None or int(found[1]) != _namespace():
         return False
-    return _started(int(found[2])) != int(found[3])
+    return _started(int(found[2])) not in (None, int(found[3]))
 
 
 def make_scratch(suffix: str) -> Path:
@@ -54,10 +55,15 @@ def _namespace() -> int:
         return 0
 
 
-def _started(pid: int) -> int:
-    """When the process started, in clock ticks since boot; -1 where there is none. A zombie is dead."""
+def _started(pid: int) -> int | None:
+    """When the process started, in clock ticks since boot; -1 where there is none. A zombie is dead.
+
+    ``None`` where this cannot be told, since no more files can be opened, say: nobody is dead for that.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except (OSError, IndexError):
+    except (FileNotFoundError, ProcessLookupError, IndexError):
         return -1
+    except OSError:
+        return None
     return -1 if fields[0] in "ZX" else int(fields[19])

@@ -84,7 +84,10 @@ class AskTell:
         """Up to ``n`` trials, fewer if the space is exhausted. They are ``running`` from now on."""
         with self._lock:
             self._ledger.renew()
-            trials = self._ledger.propose(count_of(n), worker="ask-tell")
+            wanted = count_of(n)
+            trials = self._ledger.propose(wanted, worker="ask-tell")
+            if wanted and not trials and self._ledger.take_over():
+                trials = self._ledger.propose(wanted, worker="ask-tell")
             if self._stopping is not None:
                 for trial in trials:
                     self._stopping.give(trial)

@@ -22,7 +22,7 @@ from autotune.search.registry import make_strategy
 from autotune.session.budget import Spent
 from autotune.session.engine import engine
 from autotune.session.incumbent import Incumbent
-from autotune.session.liveness import identity
+from autotune.session.liveness import identity, lives
 from autotune.session.observing import observe_record
 from autotune.session.opening.opening import OpenedStudy
 from autotune.session.opening.sources import lessons
@@ -236,6 +236,21 @@ class Ledger:
         if trial is not None:  # None: another session was quicker, or its late result came
             self._to_retry.append(trial)
 
+    def take_over(self) -> bool:
+        """Take over what searches that have died or ended since this one began have lost.
+
+        Returns whether there is anything to be handed out again. To be called when nothing else is left to
+        try: a trial that kills the whole search, as that one may have done, then comes last.
+        """
+        study_id = self.study.record.id
+        close_dead(self.store, study_id)
+        expire(self.store, study_id)
+        open_here = {s.id for s in self.store.sessions(study_id) if s.finished_at is None and lives(s)}
+        lost = self.store.trials(study_id, purpose="search", status=Status.LOST)
+        mine = [t for t in lost if t.session_id not in open_here and t.configuration in self.spec.space]
+        self._retry_lost(mine)
+        return bool(self._to_retry)
+
     def catch_up(self) -> None:
         """Tell the strategy what all sessions have proposed and finished since the last call.
 
@@ -293,7 +308,7 @@ class Ledger:
         expire(self.store, study_id)
         trials = self.store.trials(study_id, purpose="search")
         inside = [t for t in trials if t.configuration in self.spec.space]
-        self._retry_lost([t for t in inside if t.status is Status.LOST])
+        self.notes += self._retry_lost([t for t in inside if t.status is Status.LOST])
         if not self.study.record.replayed and (changed := say_changed(self.store, inside, self._environment)):
             self.notes += (changed,)
         self._results_known, results = self.store.results_from(study_id, 0)
@@ -308,8 +323,10 @@ class Ledger:
         self._trials_known = 1 + max((t.number for t in trials), default=-1)
         self._note(told)
 
-    def _retry_lost(self, lost: Sequence[TrialRecord]) -> None:
-        """Take over the trials that earlier sessions lost, except those that seem to kill the search.
+    def _retry_lost(self, lost: Sequence[TrialRecord]) -> tuple[str, ...]:
+        """Take over the trials that other sessions lost, except those that seem to kill the search.
+
+        Returns what is to be said of those.
 
         A trial that kills the whole search, by using up the machine's memory, say, would otherwise end every
         session of the study. From the second death on the order is reversed, so that trials that only ran
@@ -322,10 +339,11 @@ class Ledger:
             again.reverse()
         for trial in again:
             self.retry(trial.id, counts=trial.id in died)
-        if fatal:
-            which = ", ".join(str(trial.number) for trial in fatal)
-            text = f"the search was killed {MAX_ATTEMPTS} times while it ran, so it is not tried again"
-            self.notes += (f"trial {which}: {text}",)
+        if not fatal:
+            return ()
+        which = ", ".join(str(trial.number) for trial in fatal)
+        text = f"the search was killed {MAX_ATTEMPTS} times while it ran, so it is not tried again"
+        return (f"trial {which}: {text}",)
 
     def _note(self, results: Iterable[ResultRecord]) -> None:
         for result in results:

@@ -112,7 +112,7 @@ class Session:
     # -- the loop ------------------------------------------------------------------------------
 
     def _search(self, ledger: Ledger) -> str:
-        unchanged = signature(ledger.study.sources)
+        unchanged = self.executor.loaded or signature(ledger.study.sources)
         exhausted = False
         while not self._stopped:
             why = self._enough(ledger)
@@ -123,13 +123,17 @@ class Session:
                 unchanged = self._follow_source(ledger, unchanged)
                 if not self._submit(ledger, free) and not ledger.full:
                     exhausted = True
-            if ledger.in_flight == 0 and (why or exhausted):
+            if ledger.in_flight == 0 and (why or exhausted) and not self._takes_over(ledger, why):
                 return EXHAUSTED if exhausted or self._all_tried(ledger) else why
             if why and overdue(self.spec.budget, ledger.spent):
                 self._giving_up = True
                 self.executor.cancel()
             self._collect(ledger)
         return self._stopped
+
+    def _takes_over(self, ledger: Ledger, why: str) -> bool:
+        """Whether a search beside this one has left trials to it, which it has time for."""
+        return why != MISTAKEN and not out_of_time(self.spec.budget, ledger.spent) and ledger.take_over()
 
     def _enough(self, ledger: Ledger) -> str:
         """Why no new trial may begin; an empty text if the search goes on."""

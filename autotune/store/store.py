@@ -145,14 +145,25 @@ class Store(StoreReader):
     # -- segments, sessions, verdicts ------------------------------------------------------------
 
     def open_segment(
-        self, study_id: int, document: Mapping[str, Any], artifacts: Mapping[str, bytes], reason: str
+        self,
+        study_id: int,
+        document: Mapping[str, Any],
+        artifacts: Mapping[str, bytes],
+        reason: str,
+        *,
+        unless: Callable[[SegmentRecord], bool] = lambda latest: False,
     ) -> SegmentRecord:
-        """Freeze the objective's source: ``document`` describes it, ``artifacts`` are its files by role."""
+        """Freeze the objective's source: ``document`` describes it, ``artifacts`` are its files by role.
+
+        ``unless``: whether the latest segment will do, which is then the answer. Looked at in the same step,
+        so that of two searches that find the same change at once, one begins the segment.
+        """
         files = self._pack(artifacts)
         hashes = {role: content_hash(content) for role, content in artifacts.items()}
         with self._database.write() as connection:
             files.insert(Direct.through(connection), self._clock())
-            return studies.open_segment(connection, study_id, document, hashes, reason, self._clock())
+            now = self._clock()
+            return studies.open_segment(connection, study_id, document, hashes, reason, unless, now)
 
     def open_session(
         self,

@@ -8,8 +8,8 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from autotune.cli.main import cli
 from autotune.cli.options import study_option
+from autotune.cli.verbs import cli
 
 
 def completed(*words: str) -> list[str]:

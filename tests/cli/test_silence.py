@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from autotune.cli import silence
-from autotune.cli.main import cli
 from autotune.cli.silence import said_if_long
+from autotune.cli.verbs import cli
 
 
 def until(came: Callable[[], object]) -> None:

@@ -18,8 +18,8 @@ from typing import Any
 import optuna
 import pytest
 
-from autotune.cli.main import VERBS
 from autotune.cli.show import say_studies
+from autotune.cli.verbs import VERBS
 from tests.cli.conftest import autotune
 
 
@@ -368,6 +368,20 @@ def test_a_first_interrupt_promises_no_finale(capsys: pytest.CaptureFixture[str]
         os.kill(os.getpid(), signal.SIGINT)
     said = capsys.readouterr().err
     assert "finalists" not in said and "once more to end it at once" in said
+
+
+def test_an_interrupt_while_the_command_line_is_loaded_shows_no_traceback(tmp_path: Path) -> None:
+    """Ctrl-C within a twentieth of a second showed one, of whatever was imported at that moment."""
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-m", "autotune", "search", "gemm-c"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "autotune: interrupted\n")
 
 
 def test_an_interrupt_while_stderr_is_written_to_is_one_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

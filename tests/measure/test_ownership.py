@@ -33,6 +33,19 @@ def test_names_tell_the_living_from_the_dead() -> None:
     assert not is_abandoned("autotune-notes") and not is_abandoned("something")
 
 
+def test_nobody_is_dead_because_no_more_files_can_be_opened() -> None:
+    """The folder of a search that runs would be removed by another one that is short of descriptors."""
+    code = """
+import resource
+from autotune.measure.ownership import is_abandoned, owned_name
+name, (_, hard) = owned_name("x"), resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+print(is_abandoned(name))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def test_a_name_has_only_what_any_locale_has() -> None:
     """A study of that name had ended in a traceback where file names are ASCII."""
     assert owned_name("größe 1/2").endswith("-gr__e_1_2")

@@ -10,6 +10,7 @@ from autotune.measure.outcome import Outcome
 from autotune.session.progress import Best, Progress
 from autotune.space.configuration import Configuration
 from autotune.status import Status
+from autotune.store.store import Store
 
 SPACE = """
 autotune: 1
@@ -127,3 +128,26 @@ def test_a_recording_that_is_replaced_meanwhile_counts_for_the_next_search(tmp_p
     again = autotune.search(tmp_path / "space.yaml", trials=8, store=store, progress=Recorder(file))
     assert {trial.metrics["time"].value for trial in again.trials} == {2.5}
     assert again.study.id != result.study.id
+
+
+SAVED_MEANWHILE = """
+from pathlib import Path
+
+Path(__file__).write_text("def measure(a):\\n    return 2.0\\n")
+
+def measure(a):
+    return 1.0
+"""
+
+
+def test_a_file_that_is_saved_while_workers_start_is_what_they_measure(tmp_path: Path) -> None:
+    """The first worker had loaded the old one, and the new one was frozen as what had been measured."""
+    file = tmp_path / "objective.py"
+    file.write_text(SAVED_MEANWHILE)
+    (tmp_path / "space.yaml").write_text(SPACE)
+    result = autotune.search(tmp_path / "space.yaml", trials=6, store=tmp_path / "study.db")
+    assert {trial.metrics["time"].value for trial in result.trials} == {2.0}
+    with Store.open(tmp_path / "study.db") as store:
+        (segment,) = {trial.segment_id for trial in result.trials}
+        (frozen,) = store.segment(segment).artifacts.values()
+        assert store.artifact(frozen) == file.read_bytes()

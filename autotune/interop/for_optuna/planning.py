@@ -51,23 +51,24 @@ class Planning:
         again, as the other may have found something. In the end the older trial keeps the plan, unless the
         other one has begun.
         """
-        contended: Plan | None = None
+        contended: tuple[Plan, int] | None = None
         for again in range(REPLANS):
             if again:
                 self.memory.advisor = None  # it knows others' plans as they were, and takes ours for tried
             plan = self._proposed(trial, search_space)
             if plan is not None and plan.new:
+                since = self._finished_before()
                 self._write(trial, plan)
-                if not self._others_with(plan, trial):
+                if not self._others_with(plan, trial, since):
                     return plan
-                contended = plan
+                contended = plan, since
             elif contended is None:
                 self._write(trial, plan)
                 return plan
         assert contended is not None, "else the first plan was returned"
-        others = self._others_with(contended, trial)
+        others = self._others_with(contended[0], trial, contended[1])
         is_ours = all(trial.number < other.number and not other.params for other in others)
-        return contended if is_ours else plan
+        return contended[0] if is_ours else plan
 
     def exhausted(self) -> Advisor | None:
         """The advisor, if it knows that all was tried or is being tried."""
@@ -91,13 +92,17 @@ class Planning:
         if plan is not None:
             self.study._storage.set_trial_system_attr(trial._trial_id, PLAN_ATTR, plan.to_document())
 
-    def _others_with(self, plan: Plan, trial: FrozenTrial) -> Sequence[FrozenTrial]:
-        """The trials for which other processes planned the same meanwhile, which may have begun.
+    def _finished_before(self) -> int:
+        """All trials with a lower number had finished, and were known, when the plan was made."""
+        return 0 if self.memory.advisor is None else self.memory.advisor.watch.open
+
+    def _others_with(self, plan: Plan, trial: FrozenTrial, since: int) -> Sequence[FrozenTrial]:
+        """The trials for which other processes planned the same meanwhile, which may have begun, or ended.
 
         All write their plan before they look: of two that have the same, one at least sees the other's.
+        ``since``: from which number on there may be such trials.
         """
         memory = self.memory
-        since = 0 if memory.advisor is None else memory.advisor.watch.open
         configuration, trials = plan.to_document()["configuration"], trials_of(self.study)
         memory.look_again(trials)
         others = (t for t in trials[since:] if planned_for(t) == configuration)

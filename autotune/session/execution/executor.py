@@ -20,6 +20,7 @@ from types import MappingProxyType
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Estimate, Outcome, Reading, Report
 from autotune.measure.reports import Curve
+from autotune.provenance.code.files import Signature
 from autotune.session.same_code import Known
 from autotune.space.configuration import Configuration
 
@@ -103,6 +104,10 @@ class Executor(ABC):
     incumbent: Estimate | None = None
     """The best so far, set by the session. It is looked at when a measurement begins, so that a hopeless one
     can be stopped early."""
+
+    loaded: Signature | None = None
+    """The signature of the objective's files before any worker loaded them; ``None``: there are none to load.
+    If one is edited while workers start, they have loaded another source than the session freezes then."""
 
     listener: Listener = staticmethod(unheard)
     """Called in :meth:`poll` for each report of a ticket that has a curve, in the order of reporting."""

@@ -18,8 +18,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from autotune.measure.cores.pinning import Cores, pin
+from autotune.measure.loading.sources import source_files
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Estimate, Report
+from autotune.provenance.code.files import signature
 from autotune.session.execution.crew import Crew
 from autotune.session.execution.executor import Entrant, Event, Executor, Ticket, nothing
 from autotune.session.execution.flight import Flight
@@ -65,6 +67,7 @@ class WorkerExecutor(Executor):
         self.spec = spec
         self.settings = spec.measure
         self.long_lived = not isinstance(spec.objective, CommandObjective)  # each run of a program is one
+        self.loaded = signature(source_files(spec.objective))
         self._crew = Crew(spec, device, prepare_workers, compiled, lanes, meanwhile)
         self._waiting = Waiting()
         self._settling = Settling(self._crew, self._waiting, spec.goals[0].name, self._listen)

@@ -202,14 +202,19 @@ def _segment(
     store: Store, record: StudyRecord, source: SourceSnapshot
 ) -> tuple[SegmentRecord, tuple[str, ...]]:
     """The latest segment if its sources are these, else a new one; and what the user should be told."""
+
+    def is_of_these(segment: SegmentRecord) -> bool:
+        frozen = (segment.document.get("source_hash"), segment.document.get("tree_hash"))
+        return frozen == (source.source_hash, source.tree_hash)
+
     latest = store.latest_segment(record.id)
     reason, notes = "the study begins", tuple[str, ...]()
     if latest is not None:
-        before = latest.document
-        same_source = before.get("source_hash") == source.source_hash
-        if same_source and before.get("tree_hash") == source.tree_hash:
+        if is_of_these(latest):
             return latest, ()
+        same_source = latest.document.get("source_hash") == source.source_hash
         what = "the code around it" if same_source else "the objective's source"
         reason = f"{what} changed since segment {latest.number}"
         notes = (f"{reason}: a new segment of study {record.label} begins, its trials are marked",)
-    return store.open_segment(record.id, source.to_document(), source.artifacts, reason), notes
+    document, files = source.to_document(), source.artifacts
+    return store.open_segment(record.id, document, files, reason, unless=is_of_these), notes

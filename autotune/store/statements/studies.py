@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -187,13 +187,17 @@ def open_segment(
     document: Mapping[str, Any],
     hashes: Mapping[str, str],
     reason: str,
+    unless: Callable[[SegmentRecord], bool],
     now: float,
 ) -> SegmentRecord:
+    """A new segment, or the latest one if that will do."""
     lock_study(Direct.through(connection), study_id)
-    last = connection.scalar(sa.select(sa.func.max(segments.c.number)).where(segments.c.study_id == study_id))
+    latest = latest_segment(connection, study_id)
+    if latest is not None and unless(latest):
+        return latest
     fields: dict[str, Any] = {
         "study_id": study_id,
-        "number": 0 if last is None else last + 1,
+        "number": 0 if latest is None else latest.number + 1,
         "document": document,
         "artifacts": hashes,
         "reason": reason,

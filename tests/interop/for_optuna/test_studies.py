@@ -110,6 +110,31 @@ class TestStudies:
         assert storage.before_a_plan is None
         assert different(other) == len(other.trials) == 2
 
+    def test_the_last_configuration_is_not_tried_again_where_another_process_is_done_with_it(self) -> None:
+        """Who finds its plan taken looks again for a while, in which the other trial may end."""
+        storage = Meanwhile()
+        optuna.create_study(study_name="s", storage=storage)
+        space = Space([IntegerRange("a", 1, 2)])
+        one, other = (
+            optuna.load_study(
+                study_name="s",
+                storage=storage,
+                sampler=AutotuneSampler(seed=0, strategy="random", space=space),
+            )
+            for _ in range(2)
+        )
+
+        def grid(trial: optuna.Trial) -> float:
+            return float(trial.suggest_int("a", 1, 2))
+
+        other.optimize(grid, n_trials=1)
+        begun = storage.create_new_trial(other._study_id)
+        storage.before_a_plan = lambda: other.tell(1, grid(optuna.Trial(other, begun)))
+        one.optimize(grid, n_trials=1)
+        assert storage.before_a_plan is None
+        assert sorted(params["a"] for params in tried(one) if params) == [1, 2]
+        assert [trial.state for trial in one.trials if not trial.params] == [TrialState.PRUNED]
+
     @pytest.mark.parametrize("seed", range(4))
     def test_threads_try_a_discrete_space_once_each(self, seed: int) -> None:
         """They begin before the space is known, and one asks for a trial when there is none left."""

@@ -364,11 +364,12 @@ def test_what_was_known_at_each_of_ten_thousand_asks_is_found_at_once(tmp_path: 
     }
     results = [ResultRecord(n, n, trials[n].configuration, ok, {}, {}, {}, None, {}) for n in trials]
     known = Known(trials, results)
-    began = time.monotonic()
+    began = time.process_time()
     for n in range(10_000):
         assert list(known.told(n, n + 1, space)) == []  # none is in this space
         assert known.in_flight(AskRecord(n, 1, n, max(n - 3, 0), 1, (n,))) == min(n, 3)
-    assert time.monotonic() - began < 3.0  # 0.1 s; 12 s where each ask looks at every trial
+    # Of this process alone: 0.1 s; 12 s where each ask looks at every trial.
+    assert time.process_time() - began < 3.0
 
 
 def test_a_search_that_says_no_settings_is_an_error(tmp_path: Path) -> None:

@@ -82,7 +82,9 @@ class TestContents:
             pruned = threads.submit(other.delete)
             while not (_waits_for_us(watcher) or pruned.done()):
                 pass
-            studies.open_segment(connection, made.study.id, {}, {"source": digest}, "changed", 0.0)
+            studies.open_segment(
+                connection, made.study.id, {}, {"source": digest}, "changed", lambda latest: False, 0.0
+            )
             connection.commit()
             assert digest not in pruned.result().artifacts
         assert store.artifact(digest) == b"loose"

@@ -1,0 +1,43 @@
+"""Studies that several searches open at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from autotune.session.api import capture_environment
+from autotune.session.opening.opening import next_segment, open_study
+from autotune.store.records import SegmentRecord
+from autotune.store.store import Store
+from tests.session.bowl import spec
+
+
+class Meanwhile(Store):
+    """Does something once, just after the latest segment was looked up, as another process may."""
+
+    then: Callable[[], object] | None = None
+
+    def latest_segment(self, study_id: int) -> SegmentRecord | None:
+        found = super().latest_segment(study_id)
+        then, self.then = self.then, None
+        if then is not None:
+            then()
+        return found
+
+
+def test_searches_that_begin_or_find_a_change_at_once_have_one_segment(tmp_path: Path) -> None:
+    """With two of the same source, the report said that the code had changed during the study."""
+    given, file = spec(tmp_path), tmp_path / "study.db"
+    environment = capture_environment(given)
+    with Meanwhile.open(file) as store, Store.open(file) as other:
+        assert isinstance(store, Meanwhile)
+        store.then = lambda: open_study(given, other, environment)
+        opened = open_study(given, store, environment)
+        assert opened.segment.number == 0 and opened.notes == ()
+        assert opened.segment == open_study(given, other, environment).segment
+
+        (tmp_path / "objective.py").write_text("def unused(x, y):\n    return 2.0\n")
+        store.then = lambda: next_segment(other, opened)
+        mine = next_segment(store, opened)
+        assert mine.segment.number == 1 and "source changed since segment 0" in mine.notes[0]
+        assert mine.segment == other.latest_segment(opened.record.id)
