@@ -117,7 +117,7 @@ def same_bytes(one: Tensor, other: Tensor) -> bool:
     """Whether two tensors of one type agree in every byte, those of NaN included."""
     import torch
 
-    return torch.equal(_bytes(one), _bytes(other))
+    return bool(torch.equal(_bytes(one), _bytes(other)))
 
 
 def tensor_bytes(tensors: Mapping[str, Tensor]) -> int:
