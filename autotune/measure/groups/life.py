@@ -20,8 +20,9 @@ from autotune.measure.groups.process import RankProcess
 from autotune.measure.groups.rank import CALLED, RankBirth
 from autotune.measure.ownership import make_scratch
 
-START_SECONDS = 60.0
-"""How long all ranks may take to join the network."""
+START_SECONDS = 120.0
+"""How long all ranks may take to join the network, as long as a worker may take to start: on a machine that
+others keep busy, importing PyTorch three times at once took more than a minute."""
 
 FIRST_SECONDS = 60.0
 """How long the first sign of life in a rank's first call may take, since that call imports what it needs."""
