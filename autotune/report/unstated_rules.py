@@ -13,6 +13,9 @@ from autotune.store.records import ResultRecord, StudyRecord, TrialRecord
 
 SURE = 0.5
 """The least probability of a rule that is reported, among all that explain the same failures."""
+WORKED = 3
+"""So many settings of the whole numbers have to have worked. About one alone a dozen rules can be made up,
+and who copies such a rule shuts out whatever else works."""
 HEARD = frozenset([Status.OK, Status.PRUNED, Status.INFEASIBLE, Status.CRASHED, Status.WRONG])
 
 
@@ -79,6 +82,8 @@ def _found(heard: Sequence[Tried]) -> tuple[UnstatedRule, ...]:
     names = _whole_numbers([t.configuration for t in heard])
     logs = np.log2([[float(t.configuration.get(name, 1)) for name in names] for t in heard])
     good = np.array([not t.status.failed for t in heard])
+    if len(set(map(tuple, logs[good].tolist()))) < WORKED:
+        return ()
     unexplained = ~good
     rows = spread(~good)
     found = []

@@ -77,6 +77,19 @@ def test_few_failures_tell_nothing() -> None:
     assert unstated_rules([], {}) == ()
 
 
+def test_few_successes_tell_nothing() -> None:
+    """Where all but the default fail for reasons of their own, ``1 % (a * b) == 0`` would be named."""
+    rows = [{"a": a, "b": b, "layout": layout} for a in range(1, 6) for b in range(1, 6) for layout in "xy"]
+    works = [(1, 1), (2, 1), (1, 2)]
+    for count in (1, 2, 3):
+        trials = [
+            Tried(row, Status.OK if ok else Status.CRASHED, ok)
+            for row in rows
+            for ok in [(row["a"], row["b"]) in works[:count]]
+        ]
+        assert bool(unstated_rules(trials, {})) == (count == 3)
+
+
 def test_a_success_among_thousands_refutes() -> None:
     """Not all of many trials are looked at to find a rule; all of them may refute it."""
     trials = [trial for _ in range(6) for trial in tried(len(ALL))]
