@@ -46,6 +46,12 @@ class Meanwhile(optuna.storages.InMemoryStorage):
         super().set_trial_system_attr(trial_id, key, value)
 
 
+def loaded(storage: optuna.storages.BaseStorage, space: Space) -> optuna.Study:
+    """The study of a storage as another process has it, with a sampler of its own."""
+    sampler = AutotuneSampler(seed=0, strategy="random", space=space)
+    return optuna.load_study(study_name="s", storage=storage, sampler=sampler)
+
+
 class TestStudies:
     @pytest.mark.parametrize("strategy", ["auto", "random", "evolution", "optuna-tpe"])
     def test_a_resumed_study_goes_on_as_if_it_had_not_stopped(self, strategy: str, tmp_path: Path) -> None:
@@ -74,11 +80,7 @@ class TestStudies:
         optuna.create_study(study_name="s", storage=storage)
 
         def work() -> None:
-            own = optuna.load_study(
-                study_name="s",
-                storage=storage,
-                sampler=AutotuneSampler(seed=0, strategy="random", space=SPACE),
-            )
+            own = loaded(storage, SPACE)
             for _ in range(8):
                 trial = own.ask()
                 at_once.wait()
@@ -96,14 +98,7 @@ class TestStudies:
         """Its trial runs already and has no plan yet. It got the same as the other one, now and then."""
         storage = Meanwhile()
         optuna.create_study(study_name="s", storage=storage)
-        one, other = (
-            optuna.load_study(
-                study_name="s",
-                storage=storage,
-                sampler=AutotuneSampler(seed=0, strategy="random", space=SPACE),
-            )
-            for _ in range(2)
-        )
+        one, other = loaded(storage, SPACE), loaded(storage, SPACE)
         begun = storage.create_new_trial(one._study_id)
         storage.before_a_plan = lambda: kernel(optuna.Trial(one, begun))
         kernel(other.ask())
@@ -115,14 +110,7 @@ class TestStudies:
         storage = Meanwhile()
         optuna.create_study(study_name="s", storage=storage)
         space = Space([IntegerRange("a", 1, 2)])
-        one, other = (
-            optuna.load_study(
-                study_name="s",
-                storage=storage,
-                sampler=AutotuneSampler(seed=0, strategy="random", space=space),
-            )
-            for _ in range(2)
-        )
+        one, other = loaded(storage, space), loaded(storage, space)
 
         def grid(trial: optuna.Trial) -> float:
             return float(trial.suggest_int("a", 1, 2))
