@@ -79,9 +79,10 @@ def read_in_rounds(
                 _read(standing[index], rounds, first_seed + rounds, until=again_until)
                 after_reading()
         rounds += 1
-        if rounds == begun + 1:
-            # On a GPU, fresh inputs and warming up take longer than a reading; a trial does these only once.
-            least = min(least, limits.among(len(standing), monotonic() - began).least)
+        # On a GPU, fresh inputs and warming up take longer than a reading; a trial does these only once. By
+        # all rounds so far: a machine that stood still during one of them had left fewer than there was time
+        # for.
+        least = limits.among(len(standing), (monotonic() - began) / (rounds - begun)).least
     return rounds
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -313,7 +313,8 @@ def test_an_answer_names_the_confidence_that_was_asked_for(tmp_path: Path) -> No
 def test_what_has_no_noise_is_read_three_times(tmp_path: Path, measure: str, rounds: int) -> None:
     """A size of a program that takes minutes to build had been measured eight times again."""
     file = "autotune: 1\nname: exact\nobjective: size.py:size\nknobs: {x: {range: [1, 4], default: 1}}\n"
-    spec = parse_spec(file + measure, tmp_path / "s.yaml", {})
+    # A machine that stands still during a round may leave fewer, but not in 200 s.
+    spec = parse_spec(f"{file}budget: {{time: 1000s}}\n{measure}", tmp_path / "s.yaml", {})
     result = autotune.search(spec, objective=lambda x: 8.0 / x, store=tmp_path / "s.db", trials=4)
     assert result.speedup is not None and result.speedup.low == pytest.approx(4.0)
     with Store.open(tmp_path / "s.db") as store:
@@ -339,14 +340,14 @@ def test_a_noisy_bound_is_read_on_where_the_goal_has_no_noise(
 
 
 class Timed(Entrant):
-    """Takes about so long, and ten seconds of the clock in any case."""
+    """Takes about so long, and so many seconds of the clock one after the other, the last ever after."""
 
-    def __init__(self, seconds: float, noise: float, clock: list[float]) -> None:
+    def __init__(self, seconds: float, noise: float, clock: list[float], *taken: float) -> None:
         self._seconds, self._noise, self._clock = seconds, noise, clock
-        self._rng = np.random.default_rng(1)
+        self._rng, self._taken = np.random.default_rng(1), [*taken]
 
     def read(self, seed: int) -> tuple[Reading, ...]:
-        self._clock[0] += 10.0
+        self._clock[0] += self._taken.pop(0) if len(self._taken) > 1 else self._taken[0]
         return (Reading("time", self._seconds * (1.0 + self._noise * float(self._rng.normal()))),)
 
     def close(self) -> None:
@@ -358,15 +359,26 @@ def test_slow_readings_without_much_noise_are_few(
     monkeypatch: pytest.MonkeyPatch, noise: float, rounds: int
 ) -> None:
     """A default of five seconds had been read eight times, in which nothing was learned any more."""
+    assert rounds_of(monkeypatch, noise, once=20.0, taken=(10.0,)) == rounds
+
+
+def test_a_round_in_which_the_machine_stood_still_leaves_the_others_their_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the first round alone there had been time for the fewest, and by all for more than are needed."""
+    assert rounds_of(monkeypatch, noise=0.001, once=0.2, taken=(1.0, 0.1)) == MIN_ROUNDS
+
+
+def rounds_of(monkeypatch: pytest.MonkeyPatch, noise: float, once: float, taken: Sequence[float]) -> int:
+    """The rounds of two contenders of which one was foreseen to take ``once`` and readings have ``taken``."""
     clock = [0.0]
     monkeypatch.setattr(interleaved, "monotonic", lambda: clock[0])
     file = "autotune: 1\nname: slow\nobjective: slow.py:slow\nknobs: {x: {range: [1, 4], default: 1}}\n"
     spec = parse_spec(file + "metrics: {time: {goal: minimize, unit: s}}\nbudget: {time: 40s}")
     both = [Contender(label, Configuration({"x": x})) for x, label in ((1, "the default"), (2, "trial 1"))]
     for contender, seconds in zip(both, (5.0, 0.1), strict=True):
-        contender.entrant = Timed(seconds, noise, clock)
-    limits = Rounds.of(spec, 40.0).among(2, 20.0)
-    assert interleaved.read_in_rounds(spec, both, limits) == rounds
+        contender.entrant = Timed(seconds, noise, clock, *taken)
+    return interleaved.read_in_rounds(spec, both, Rounds.of(spec, 40.0).among(2, once))
 
 
 def test_a_finale_that_is_slower_than_its_search_says_so(tmp_path: Path) -> None:
