@@ -85,9 +85,9 @@ def _exact(value: object) -> str:
 def last_lines(text: str, most: int = MOST_OF_A_TEXT) -> str:
     """The end of a program's output, where it usually says what went wrong; at most ``most`` characters."""
     cut = len(text) - most
-    return (
-        visible(text) if cut <= 0 else f"({cut:,} characters before this are left out)\n{visible(text[cut:])}"
-    )
+    if cut <= 0:
+        return visible(text, most)
+    return f"({cut:,} characters before this are left out)\n{visible(text[cut:], most)}"
 
 
 def _written_out(found: re.Match[str]) -> str:

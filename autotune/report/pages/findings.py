@@ -21,7 +21,7 @@ from autotune.report.relations import pair, parallel
 from autotune.report.rows import rows_of
 from autotune.report.spend import spend
 from autotune.report.steadiness import CONTEXT, steadiness
-from autotune.report.text import last_lines, one_line
+from autotune.report.text import one_line
 from autotune.report.unstated_rules import Tried, say_rule, unstated_rules
 from autotune.report.words.story import reasons_of
 from autotune.status import Status
@@ -215,7 +215,7 @@ def _failed_again(evidence: Evidence) -> list[Part]:
 def _printed(subject: Subject, numbers: Sequence[int]) -> list[Part]:
     found = subject.store.numbered(subject.evidence.study.id, numbers)
     return [
-        Text(f"What trial {trial.number} ({trial.status}) printed last", last_lines(trial.stderr.strip()))
+        Text(f"What trial {trial.number} ({trial.status}) printed last", trial.stderr.strip(), tail=True)
         for trial in found
         if trial.stderr.strip()
     ]

@@ -93,7 +93,7 @@ def _part(part: Part, name: str, sheet: Sheet) -> Iterator[str]:
             )
             yield f'<dl class="commands">{lines}</dl>'
         case Text():
-            shown = html.escape(visible(part.text, 2 * MOST_OF_A_TEXT))
+            shown = html.escape(part.within(2 * MOST_OF_A_TEXT))
             yield f"<details><summary>{_safe(part.caption)}</summary>"
             yield f'<pre tabindex="0">{shown}</pre></details>'
 

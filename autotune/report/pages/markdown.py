@@ -54,7 +54,7 @@ def _part(part: Part) -> Iterator[str]:
         case Text():
             yield f"{_safe(part.caption)}:"
             yield ""
-            yield from _fenced(visible(part.text, 1000), "text")
+            yield from _fenced(part.within(1000), "text")
 
 
 def _table(table: Table) -> Iterator[str]:

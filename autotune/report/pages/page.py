@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from autotune.report.text import last_lines, visible
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -57,6 +59,12 @@ class Text:
 
     caption: str
     text: str
+    tail: bool = False
+    """Whether its end matters most, so that a long text loses its beginning."""
+
+    def within(self, most: int) -> str:
+        """The text, safe to show, in about ``most`` characters."""
+        return (last_lines if self.tail else visible)(self.text, most)
 
 
 Part = Paragraph | Table | Picture | Commands | Text

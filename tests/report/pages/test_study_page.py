@@ -116,6 +116,16 @@ def test_a_rule_that_nobody_stated_stands_with_the_failures(tmp_path: Path) -> N
     assert "that failed break it" in short
 
 
+def test_of_a_long_output_the_end_is_shown(tmp_path: Path) -> None:
+    """Of a traceback in Markdown the beginning was shown, without the error that it ends with."""
+    own = Written(tmp_path)
+    output = "first line\n" + "a call\n" * 5000 + "ValueError: the cause"
+    own.trial({"tile": 1}, status=Status.CRASHED, message="it crashed", stderr=output)
+    for shown in both(own.store):
+        assert "a call\nValueError: the cause" in shown and "first line" not in shown
+        assert len(re.findall("characters before this are left out", shown)) == 1
+
+
 def empty(folder: Path) -> Written:
     return Written(folder)
 
