@@ -31,10 +31,11 @@ KNOBS_WIDTH = 100
 @store_option
 @json_option
 def command(study: str | None, top: int | None, failures: bool, store: str | None, as_json: bool) -> int:
-    """Show the studies of a store; with STUDY, one study: its best trials, failures and history.
+    """Show the studies of a store; with STUDY, one study: its answer, its best trials and its failures.
 
     Without STUDY, --top and --failures show the latest study.
     """
+    from autotune.report.words.summary import say_answer
     from autotune.session.answers import load_best
     from autotune.store.store import Store
 
@@ -46,7 +47,7 @@ def command(study: str | None, top: int | None, failures: bool, store: str | Non
             record = opened.study(study)
             result = load_best(opened, record, front=len(record.goals) > 1)
             document = describe(opened, result, top or TOP, failed=as_json or failures)
-            text = say_study(document, same_store(store), failures=failures)
+            text = say_study(document, say_answer(result), same_store(store), failures=failures)
     if as_json:
         print_json(document)
     else:
@@ -142,30 +143,25 @@ def say_studies(document: dict[str, Any], store_option: str = "") -> str:
     return "\n".join([f"{document['store']}", *(line.rstrip() for line in lines)])
 
 
-def say_study(document: dict[str, Any], store_option: str = "", *, failures: bool) -> str:
-    from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
+def say_study(document: dict[str, Any], answer: str, store_option: str = "", *, failures: bool) -> str:
+    """A study in lines; ``answer`` says in words what kind of answer it has."""
+    from autotune.report.numbers import say_count, say_value
     from autotune.report.unstated_rules import UnstatedRule, say_rule
-    from autotune.space.spec import ratio_title
     from autotune.status import Status
 
     name, unit = document["metric"], document["unit"]
     label = "  (REPLAYED from a recording)" if document["replayed"] else ""
     statuses = ", ".join(f"{n} {s}" for s, n in document["statuses"].items())
-    count = say_count(document["trials"], "trial")
-    lines = [f"{document['study']}#{document['study_id']}{label}: {count} ({statuses})"]
-    lines += _best_and_default(document)
-    if document["speedup"] and not document["is_default"]:
-        s = document["speedup"]
-        title = ratio_title(document["goal"], unit)
-        lines.append(f"{title} {say_ratio(s['estimate'], s['low'], s['high'])} over {s['against']}")
-    if gain := document["gain"]:
-        by = say_gain(gain["estimate"], gain["low"], gain["high"], unit)
-        lines.append(f"better by {by} than the default")
-    if document["remark"]:
-        lines.append(document["remark"])
+    count = say_count(document["trials"], "trial") + (f" ({statuses})" if statuses else "")
+    lines = [
+        f"{document['study']}#{document['study_id']}{label}: {count}",
+        answer,
+        *_best_and_default(document),
+    ]
+    lines += [said for said in (document["why_nothing"], document["remark"]) if said and said != answer]
     best = {row["trial"] for row in document["front"]}
     if document["top"]:
-        lines.append(f"best by {name}:" + ("  (*: on the front)" if best else ""))
+        lines.append(f"best by {name} in the search:" + ("  (*: on the front)" if best else ""))
     shared, knobs = _told_apart(document["top"])
     lines += shared
     for row, said in zip(document["top"], knobs, strict=True):
@@ -186,17 +182,28 @@ def say_study(document: dict[str, Any], store_option: str = "", *, failures: boo
 
 
 def _best_and_default(document: dict[str, Any]) -> list[str]:
-    """The values of the best and of the default, measured in the same way."""
-    from autotune.report.numbers import digits_apart, say_value
+    """The values of the best and of the default, measured in the same way, and how they compare."""
+    from autotune.report.numbers import digits_apart, say_gain, say_ratio, say_value
+    from autotune.space.spec import ratio_title
 
     name, unit, default = document["metric"], document["unit"], document["default"]
-    if name not in document["metrics"] or default is None:
+    if name not in document["metrics"]:
         return []
-    values = document["metrics"][name]["value"], default["value"]
+    best = document["metrics"][name]["value"]
+    digits = digits_apart(best, best if default is None else default["value"])
+    # A workload that was held out has no trial of its own winner.
+    trial = "" if document["trial"] is None else f"trial {document['trial']}: "
+    said = f"{trial}{name} {say_value(best, unit, digits)}"
     if document["is_default"]:
-        return [f"{name} {say_value(values[0], unit)}, which is the default"]
-    best, before = (say_value(value, unit, digits_apart(*values)) for value in values)
-    return [f"{name} {best}; the default {before}"]
+        return [f"{said}, which is the default"]
+    lines = [said if default is None else f"{said}; the default {say_value(default['value'], unit, digits)}"]
+    if s := document["speedup"]:
+        title = ratio_title(document["goal"], unit)
+        lines.append(f"{title} {say_ratio(s['estimate'], s['low'], s['high'])} over {s['against']}")
+    if gain := document["gain"]:
+        by = say_gain(gain["estimate"], gain["low"], gain["high"], unit)
+        lines.append(f"better by {by} than the default")
+    return lines
 
 
 def _front(document: dict[str, Any]) -> list[str]:
@@ -218,12 +225,14 @@ def _told_apart(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[str]]:
     """Lines of the knobs that all ``rows`` share (none if all knobs fit), and the other knobs of each."""
     from textwrap import wrap
 
+    from autotune.report.knob_views import same_value
+
     configurations = [row["configuration"] for row in rows]
     said = [_knobs(configuration) for configuration in configurations]
     if len(rows) < 2 or max(map(len, said)) <= KNOBS_WIDTH:
         return [], said
     first, *others = configurations
-    shared = {k: v for k, v in first.items() if all(k in other and other[k] == v for other in others)}
+    shared = {k: v for k, v in first.items() if all(k in o and same_value(o[k], v) for o in others)}
     common = wrap(f"all have {_knobs(shared)}", KNOBS_WIDTH, break_long_words=False, break_on_hyphens=False)
     apart = [{k: v for k, v in each.items() if k not in shared} for each in configurations]
     return [f"  {line}" for line in common if shared], list(map(_knobs, apart))

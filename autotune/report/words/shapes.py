@@ -107,7 +107,7 @@ def _next(result: ManyResult, program: str, store_option: str) -> list[str]:
     commands = [
         *(winners if works else []),
         (f"{program} report {label}{store_option}", "one page: how sure, how found, what failed"),
-        (f"{program} show --study {label}{store_option}", "its trials, the failures and why"),
+        (f"{program} show --study {label}{store_option}", "its best trials, and how many failed"),
     ]
     return say_next(commands, result.results[0].store)
 

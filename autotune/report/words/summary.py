@@ -78,15 +78,20 @@ def summarize(
 def headline(result: Result) -> str:
     """One line: what kind of answer this is, and whether it is a replay."""
     label = "REPLAYED from a recording, nothing was measured here: " if result.study.replayed else ""
+    return f"{label}{say_answer(result)}"
+
+
+def say_answer(result: Result) -> str:
+    """What kind of answer this is."""
     if result.best is None:
-        return f"{label}{result.remark}"
+        return result.remark
     if result.only_default:
-        return f"{label}no better than the default was found for {result.study.name}: {result.undefended}"
+        return f"no better than the default was found for {result.study.name}: {result.undefended}"
     if not result.defended:
-        return f"{label}best so far of {result.study.name}, {result.undefended}"
+        return f"best so far of {result.study.name}, {result.undefended}"
     if result.is_default:
-        return f"{label}no better than the default was found for {result.study.name}"
-    return f"{label}winner of {result.study.name}"
+        return f"no better than the default was found for {result.study.name}"
+    return f"winner of {result.study.name}"
 
 
 def _given(study: StudyRecord) -> list[str]:
@@ -281,7 +286,7 @@ def _next(result: Result, space: str, program: str, store_option: str, budget: B
     if in_vain := _in_vain(result):
         commands.append((f"{program} show --failures {study}", "why each trial failed: mend that first"))
     else:
-        commands.append((f"{program} show {study}", "every trial, the failures and why"))
+        commands.append((f"{program} show {study}", "the best trials, and how many failed"))
     if not (file := space or _space_file(result.study)):
         return say_next(commands, result.store)
     if result.reason == MISTAKEN:
