@@ -174,7 +174,10 @@ def _weakness(explained: float) -> str:
 def _forest(seed: int) -> Any:
     from sklearn.ensemble import RandomForestRegressor
 
-    return RandomForestRegressor(TREES, min_samples_leaf=2, max_features=0.5, random_state=seed, n_jobs=1)
+    # scikit-learn takes no seed above 32 bits.
+    return RandomForestRegressor(
+        TREES, min_samples_leaf=2, max_features=0.5, random_state=seed % 2**32, n_jobs=1
+    )
 
 
 def _drops(lesson: Lesson, seed: int) -> tuple[Floats, float]:

@@ -72,6 +72,14 @@ def test_the_same_seed_gives_the_same_answer(tmp_path: Path) -> None:
     assert importance(evidence, 1).equals(importance(evidence, 1))
 
 
+def test_every_seed_of_a_search_is_one_of_a_forest_too(tmp_path: Path) -> None:
+    """scikit-learn takes 32 bits: a larger seed had ended in its traceback."""
+    evidence = load_evidence(searched(tmp_path, 25).store)
+    assert set(importance(evidence, 2**64)["knob"]) == set(interactions(evidence, seed=2**32)["knob"]) | set(
+        interactions(evidence, seed=2**32)["other"]
+    )
+
+
 def test_too_few_trials_are_said_to_be_too_few(tmp_path: Path) -> None:
     frame = importance(load_evidence(searched(tmp_path, 12).store))
     assert frame.empty
