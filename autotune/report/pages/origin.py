@@ -12,8 +12,8 @@ from autotune.report.knob_views import say_value_of
 from autotune.report.numbers import as_duration, say_seconds, say_value
 from autotune.report.pages.page import Commands, Paragraph, Part, Section, Table, Text
 from autotune.report.pages.subject import Subject, say_time
-from autotune.report.rows import rows_of
 from autotune.report.words.summary import workload_words
+from autotune.session.answers import best_trials
 from autotune.session.opening.identity import CALLABLE
 from autotune.session.reproduction.replaying import from_python
 
@@ -215,17 +215,14 @@ def flat(document: Any, path: str = "") -> Iterator[tuple[str, str]]:
 def trials_table(subject: Subject) -> Section:
     """The best trials, and a command that exports all."""
     evidence = subject.evidence
-    own = evidence.succeeded
-    if own.empty:
-        return Section("Trials", ())
-    order = (evidence.sign * own["value"]).sort_values(kind="stable").index[:MOST_TRIALS]
-    unit = evidence.metric.unit
+    metric = evidence.metric
     rows = []
-    for row in rows_of(own.loc[order]):
-        configuration = evidence.configurations[row.trial]
-        knobs = ", ".join(f"{name}={say_value_of(value)}" for name, value in configuration.items())
-        rows.append((f"{row.trial}", say_value(row.value, unit), knobs))
-    headings = ("trial", evidence.metric.name, "configuration")
+    for trial in best_trials(subject.store, evidence.study, metric, MOST_TRIALS):
+        knobs = ", ".join(f"{name}={say_value_of(value)}" for name, value in trial.configuration.items())
+        rows.append((f"{trial.number}", say_value(trial.metrics[metric.name].value, metric.unit), knobs))
+    if not rows:
+        return Section("Trials", ())
+    headings = ("trial", metric.name, "configuration")
     table = Table(f"The best {len(rows)}", headings, rows, folded=True)
     which = f"--study {shlex.quote(evidence.study.label)} --store {shlex.quote(subject.store.url)}"
     command = f"autotune export --format csv --to trials.csv {which}"

@@ -82,7 +82,8 @@ def how_sure(subject: Subject) -> Section:
     document = evidence.verdicts[-1].document
     unit = result.metric.unit
     again = "measured again, interleaved"
-    how = "Their recorded readings were compared" if result.study.replayed else f"They were {again}"
+    compared = "The recorded readings of the contenders were compared"
+    how = compared if result.study.replayed else f"The contenders were {again}"
     rounds = f" in {say_count(document['rounds'], 'round')}" if document.get("rounds") else ""
     if result.processes > 1:
         rounds += f", then the winner and the default in {result.processes} runs of fresh processes"

@@ -73,7 +73,9 @@ def answer_of(result: Result) -> Answer:
     if not result.defended:
         return _undefended(result)
     if result.is_default:
-        beside = f"of {sum(result.statuses.values()):,} configurations none was shown to be better"
+        tried = sum(result.statuses.values())
+        among = f"of {say_count(tried, 'trial')} none" if tried else "no winner of another workload"
+        beside = f"{among} was shown to be better"
         return Answer("no better than the default", "The default stays", beside, good=False)
     if (gain := result.gain) is not None:
         by = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)

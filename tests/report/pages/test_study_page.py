@@ -18,7 +18,7 @@ from autotune.report.pages.markdown import markdown
 from autotune.report.pages.page import Picture, Table
 from autotune.report.pages.study_page import study_page
 from autotune.report.spend import spend
-from autotune.space import IntegerRange, Space
+from autotune.space import Choice, IntegerRange, OrderedValues, Space
 from autotune.status import Status
 from autotune.store.store import Store
 from tests.report.pages.reading_html import Read, faults
@@ -114,6 +114,30 @@ def test_a_rule_that_nobody_stated_stands_with_the_failures(tmp_path: Path) -> N
     html, short = both(written.store)
     assert "tile % (lanes * vector) == 0" in text_of(html)
     assert "that failed break it" in short
+
+
+def test_the_best_trials_are_those_of_the_space_as_it_is_now(tmp_path: Path) -> None:
+    """The table had what the space does not contain any more, and `autotune show` had not."""
+    own = Written(tmp_path)
+    for tile in (1, 2, 4):
+        own.trial({"tile": tile, "layout": "row"}, 1.0 / tile)
+    space = Space(
+        [OrderedValues("tile", (1, 2), default=1), Choice("layout", ("row", "column"), default="row")]
+    )
+    own.store.update_space(own.study.id, "changed", {"space": space.to_document()}, "another")
+    table = next(
+        part for part in study_page(own.store, None, NOW).sections[-1].parts if isinstance(part, Table)
+    )
+    assert [row[0] for row in table.rows] == ["1", "0"] and table.caption == "The best 2"
+
+
+def test_a_default_that_no_other_winner_beats_is_not_said_to_beat_nothing(tmp_path: Path) -> None:
+    """Of a workload that was held out: ``of 0 configurations none was shown to be better``."""
+    own = Written(tmp_path)
+    again = {"kind": "re-measurement", "label": "the default"}
+    own.trial({"tile": 1}, 2.0, purpose="default", reason=again)
+    own.verdict({"tile": 1}, is_default=True, label="the default")
+    assert "no winner of another workload was shown to be better" in both(own.store)[1]
 
 
 def test_of_a_long_output_the_end_is_shown(tmp_path: Path) -> None:
