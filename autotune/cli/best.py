@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @json_option
 def command(form: str, front: bool, study: str | None, store: str | None, as_json: bool) -> int:
     """Print the best configuration of a study: the defended winner by its first goal, or the best so far."""
+    from autotune.report.text import visible
     from autotune.session.answers import load_best
     from autotune.store.store import Store
 
@@ -45,7 +46,8 @@ def command(form: str, front: bool, study: str | None, store: str | None, as_jso
     elif result.best is not None:
         click.echo(say(result, form, front))
     if result.best is None:
-        click.echo(f"autotune: study {result.study.name}: {result.remark}", err=True)
+        why = f"\n  {visible(result.why_nothing)}" if result.why_nothing else ""
+        click.echo(f"autotune: study {result.study.name}: {result.remark}{why}", err=True)
         return NOTHING_SUCCEEDED
     return 0
 

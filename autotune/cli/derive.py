@@ -45,14 +45,16 @@ def say(derivation: Derivation) -> str:
     from autotune.report.numbers import say_count
 
     label, departure = derivation.study.label, derivation.departure
-    if departure is None:
-        lines = [f"{label}: all {say_count(derivation.compared, 'proposal')} follow from the record"]
+    if not derivation.compared:
+        lines = [f"{label}: it has no proposal that could be derived"]
+    elif departure is None:
+        every = "all " if derivation.compared > 1 else ""
+        lines = [f"{label}: {every}{_follow(derivation.compared)} from the record"]
     else:
         lines = [f"{label}: trial {departure.trial} does not follow from the record", *_departure(departure)]
         lines += titled("likely", *derivation.causes)
-        before = derivation.compared - 1
-        follow = f"{say_count(before, 'proposal')} {'follows' if before == 1 else 'follow'}"
-        lines += titled("before it", f"{follow}; those after it were not compared")
+        before = _follow(derivation.compared - 1)
+        lines += titled("before it", f"{before}; those after it were not compared")
     searches, asks = say_count(derivation.sessions, "search", "searches"), say_count(derivation.asks, "ask")
     lines.append(f"  {searches}, {asks}, up to {say_count(derivation.most_in_flight, 'trial')} in flight")
     if derivation.unrecorded:
@@ -61,6 +63,12 @@ def say(derivation: Derivation) -> str:
             " not write down what its strategy knew"
         )
     return "\n".join(lines)
+
+
+def _follow(proposals: int) -> str:
+    from autotune.report.numbers import say_count
+
+    return f"{say_count(proposals, 'proposal')} {'follows' if proposals == 1 else 'follow'}"
 
 
 def _departure(departure: Departure) -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @store_option
 @json_option
 def command(what: str, study: str | None, store: str | None, as_json: bool) -> int:
-    """Show what X comes from, and what came of it: studies, transfers, trials, verdicts, recipes, archives.
+    """Show what X comes from, and what came of it: studies, transfers, trials, verdicts, recipes.
 
     X is a trial (an id, or STUDY:NUMBER), a study (NAME or NAME#ID), or recipe:NAME.
     """

@@ -42,7 +42,7 @@ def describe(frame: pd.DataFrame) -> dict[str, Any]:
 
 def say(frame: pd.DataFrame) -> str:
     """A line for each part of the time."""
-    from autotune.report.numbers import say_seconds
+    from autotune.report.numbers import say_count, say_seconds
     from autotune.report.rows import rows_of
 
     study, trials, wall = frame.attrs["study"], frame.attrs["trials"], frame.attrs["wall"]
@@ -50,7 +50,7 @@ def say(frame: pd.DataFrame) -> str:
     had = f"trials had the device for {busy:.0%} of it"
     if frame.attrs["replayed"]:
         had = "REPLAYED from a recording, no trial had a device"
-    lines = [f"{study}: {trials:,} trials in {say_seconds(wall)}; {had}"]
+    lines = [f"{study}: {say_count(trials, 'trial')} in {say_seconds(wall)}; {had}"]
     width = max((len(part) for part in frame["part"]), default=0)
     for row in rows_of(frame):
         share = f"{row.share:6.1%}" if row.where == "device" else "beside"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from autotune.cli import derive, spend
+from tests.cli.calling import call
 from tests.cli.conftest import autotune
 from tests.report.pages.reading_html import faults
 from tests.report.studies import Written
@@ -65,6 +67,15 @@ def test_spend_adds_up_to_the_wall_clock(folder: Path) -> None:
     device = sum(part["seconds"] for part in document["parts"] if part["where"] == "device")
     assert abs(device - document["wall"]) < 0.01 * document["wall"] + 1e-6
     assert "of it" in autotune(folder, "spend", "--store", "study.db").stdout
+
+
+def test_one_trial_and_none_are_counted_as_such(tmp_path: Path) -> None:
+    """``1 trials`` was said, and that all 0 or 1 proposals follow."""
+    written = Written(tmp_path)
+    said = call(derive.command, "--store", tmp_path / "written.db").stdout
+    assert said.startswith("gemm#1: it has no proposal that could be derived")
+    written.trial({"tile": 1}, 1.0)
+    assert "gemm#1: 1 trial in " in call(spend.command, "--store", tmp_path / "written.db").stdout
 
 
 def test_a_replay_is_called_one_by_each_verb(tmp_path: Path) -> None:

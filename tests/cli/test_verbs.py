@@ -287,6 +287,9 @@ def test_nothing_feasible_exits_with_3(tmp_path: Path) -> None:
     assert done.returncode == 3 and "never" in done.stdout + done.stderr
     shown = autotune(tmp_path, "show", "--study", "never", "--store", "study.db").stdout
     assert "failed: 3" in shown and "best by" not in shown
+    done = autotune(tmp_path, "best", "--study", "never", "--store", "study.db")
+    assert done.returncode == 3 and done.stdout == ""
+    assert "3 of 3 ended as crashed, as trial 0: ValueError: never" in done.stderr
 
 
 def test_where_constraints_leave_nothing_no_study_is_begun(folder: Path, tmp_path: Path) -> None:

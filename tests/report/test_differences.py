@@ -52,6 +52,13 @@ def test_one_and_true_are_two_values_of_a_knob(tmp_path: Path) -> None:
     assert diff_trials(own.store, one, other).parts["configuration"] == {"level": (1, True)}
 
 
+def test_one_configuration_in_common_is_counted_as_one(tmp_path: Path) -> None:
+    own = Written(tmp_path)
+    own.trial({"tile": 1, "layout": "row"}, 1.0)
+    [contrast] = [c for c in diff_studies(own.store, own.study, own.study).contrasts if "tried" in c.metric]
+    assert contrast.how == "1 configuration was measured in both, and 6 are needed"
+
+
 def test_one_and_true_are_two_values_of_a_workload_and_a_default(tmp_path: Path) -> None:
     with Store.open(tmp_path / "two.db") as store:
         one, other = (

@@ -9,6 +9,7 @@ from typing import Any
 from autotune.measure.rules.significance import paired_shift
 from autotune.report.differences.difference import Contrast, Differences, by_runs, incomparable, pairs_of
 from autotune.report.differences.trials import code_pairs, environment_pairs
+from autotune.report.numbers import say_count
 from autotune.report.words.story import differing
 from autotune.session.answers import default_in, load_result
 from autotune.session.reproduction.replaying import own_results, replicates
@@ -142,8 +143,9 @@ def _shared(own: Sequence[TrialRecord], its: Sequence[TrialRecord], goal: Metric
     )
     common = [(first[digest], second[digest]) for digest in first if digest in second]
     if len(common) < FEWEST:
-        why = f"{len(common)} configurations were measured in both, and {FEWEST} are needed"
-        return incomparable(name, goal.unit, why)
+        were = "was" if len(common) == 1 else "were"
+        both = f"{say_count(len(common), 'configuration')} {were} measured in both"
+        return incomparable(name, goal.unit, f"{both}, and {FEWEST} are needed")
     if min(map(min, common)) <= 0:
         return incomparable(name, goal.unit, f"there is no ratio to a {goal.name} of 0 or less")
     shift = paired_shift([goal.sign * math.log(a / b) for a, b in common], 0.95)

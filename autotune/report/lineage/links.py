@@ -33,7 +33,7 @@ class Node:
     relation: str
     """Its relation to the node above: ``learned from``, ``made from``, ``verdict`` ..."""
     kind: str
-    """``study``, ``trial``, ``verdict``, ``recipe``, ``archive`` or ``note``."""
+    """``study``, ``trial``, ``verdict``, ``recipe`` or ``note``."""
     label: str
     said: str = ""
     """Details, on one line."""
