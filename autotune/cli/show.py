@@ -156,7 +156,7 @@ def say_study(document: dict[str, Any], answer: str, store_option: str = "", *, 
     lines = [
         f"{document['study']}#{document['study_id']}{label}: {count}",
         answer,
-        *_best_and_default(document),
+        *_standing(document),
     ]
     lines += [said for said in (document["why_nothing"], document["remark"]) if said and said != answer]
     best = {row["trial"] for row in document["front"]}
@@ -181,9 +181,10 @@ def say_study(document: dict[str, Any], answer: str, store_option: str = "", *, 
     return "\n".join(lines)
 
 
-def _best_and_default(document: dict[str, Any]) -> list[str]:
-    """The values of the best and of the default, measured in the same way, and how they compare."""
-    from autotune.report.numbers import digits_apart, say_gain, say_ratio, say_value
+def _standing(document: dict[str, Any]) -> list[str]:
+    """The values of the best and of the default, measured in the same way, and how the best compares."""
+    from autotune.report.numbers import digits_apart, say_gain, say_value
+    from autotune.report.words.summary import say_strongest
     from autotune.space.spec import ratio_title
 
     name, unit, default = document["metric"], document["unit"], document["default"]
@@ -195,15 +196,26 @@ def _best_and_default(document: dict[str, Any]) -> list[str]:
     trial = "" if document["trial"] is None else f"trial {document['trial']}: "
     said = f"{trial}{name} {say_value(best, unit, digits)}"
     if document["is_default"]:
-        return [f"{said}, which is the default"]
-    lines = [said if default is None else f"{said}; the default {say_value(default['value'], unit, digits)}"]
-    if s := document["speedup"]:
-        title = ratio_title(document["goal"], unit)
-        lines.append(f"{title} {say_ratio(s['estimate'], s['low'], s['high'])} over {s['against']}")
-    if gain := document["gain"]:
-        by = say_gain(gain["estimate"], gain["low"], gain["high"], unit)
-        lines.append(f"better by {by} than the default")
+        lines = [f"{said}, which is the default"]
+    else:
+        lines = [
+            said if default is None else f"{said}; the default {say_value(default['value'], unit, digits)}"
+        ]
+        if found := document["speedup"]:
+            lines.append(f"{ratio_title(document['goal'], unit)} {_ratio(found)} over {found['against']}")
+        if gain := document["gain"]:
+            by = say_gain(gain["estimate"], gain["low"], gain["high"], unit)
+            lines.append(f"better by {by} than the default")
+    if vendor := document["vendor"]:
+        also = say_strongest(len(document["baselines"]))
+        lines.append(f"standing {_ratio(vendor)} of {vendor['against']}{also}")
     return lines
+
+
+def _ratio(comparison: Mapping[str, Any]) -> str:
+    from autotune.report.numbers import say_ratio
+
+    return say_ratio(comparison["estimate"], comparison["low"], comparison["high"])
 
 
 def _front(document: dict[str, Any]) -> list[str]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from autotune.cli import show
 from autotune.cli.show import KNOBS_WIDTH, say_study
 from autotune.report.text import MOST_OF_A_NAME
+from tests.cli.calling import call
 from tests.cli.conftest import autotune
+from tests.report.studies import Written
 
 
 def listed(*configurations: dict[str, object]) -> list[str]:
@@ -82,6 +85,22 @@ def test_the_winner_is_named_beside_the_best_readings_of_the_search(tmp_path: Pa
     number = next(line.split()[0].removeprefix("#") for line in said if line.endswith("tile=8"))
     assert said[1:3] == ["winner of s", f"trial {number}: time 125 ms; the default 1 s"]
     assert "best by time in the search:" in said
+
+
+def test_a_winner_stands_beside_the_strongest_baseline(tmp_path: Path) -> None:
+    """The JSON document alone had it."""
+    own = Written(tmp_path)
+    own.trial({"tile": 2}, 0.5)
+    against = [
+        {"against": name, "estimate": ratio, "low": 0.9 * ratio, "high": 1.1 * ratio}
+        for name, ratio in (("blas", 0.5), ("naive", 8.0))
+    ]
+    own.verdict({"tile": 2}, baselines=against)
+    said = call(show.command, "gemm", "--store", tmp_path / "written.db").stdout.splitlines()
+    assert said[3:5] == [
+        "speed-up 2x [1.8, 2.2] over the default",
+        "standing 0.5x [0.45, 0.55] of blas, the strongest of 2 baselines",
+    ]
 
 
 def test_an_answer_that_was_not_measured_again_is_called_so(tmp_path: Path) -> None:

@@ -174,13 +174,18 @@ def _standing(result: Result) -> list[str]:
         lines.append(f"{'better by':14} {said} than the default")
     vendor = result.vendor
     if vendor is not None:
-        also = f", the strongest of {len(result.baselines)} baselines" if len(result.baselines) > 1 else ""
+        also = say_strongest(len(result.baselines))
         lines.append(f"{'standing':14} {_ratio(vendor)} of {vendor.against}{also}")
     if lines:
         lines.append(f"{'':14} ({_how_sure(result)})")
     if result.remark:
         lines.append(f"{'remark':14} {result.remark}")
     return lines
+
+
+def say_strongest(baselines: int) -> str:
+    """What the baseline is that a winner is compared with, if there are several."""
+    return f", the strongest of {baselines} baselines" if baselines > 1 else ""
 
 
 def _ratio(comparison: Comparison) -> str:
