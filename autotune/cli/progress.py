@@ -60,6 +60,10 @@ class LineProgress(Progress):
         self._pruned = 0
         self.last_pruned = ""
 
+    @property
+    def replayed(self) -> bool:
+        return self.opening is not None and self.opening.replayed
+
     def write(self, text: str) -> None:
         with suppress(OSError):  # a full disk or a closed pipe does not end the search
             click.echo(text, err=True)
@@ -70,7 +74,7 @@ class LineProgress(Progress):
         feasible = opening.feasible
         count = "" if feasible is None else f", {say_count(feasible, 'configuration')}"
         earlier = f", {say_count(opening.earlier, 'earlier trial')}" if opening.earlier else ""
-        replayed = " (REPLAYED from a recording)" if opening.replayed else ""
+        replayed = " (REPLAYED from a recording)" if self.replayed else ""
         self.write(f"study {opening.study}{replayed}: strategy {opening.strategy}{count}{earlier}")
 
     def note(self, text: str) -> None:
@@ -140,6 +144,9 @@ class LineProgress(Progress):
         return f"{say_seconds(round(min(ends)))} left" if min(ends) > 0 else "finishing"
 
     def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
+        if self.replayed:  # nothing is measured, and it takes no time worth naming
+            self.write(f"comparing the recorded readings of {', '.join(entrants)}")
+            return
         known = f"about {say_seconds(seconds)}, or what the fewest rounds take"
         self.write(f"measuring again, interleaved: {', '.join(entrants)} ({known})")
 
@@ -148,7 +155,7 @@ class LineProgress(Progress):
         self.write(f"and in fresh processes: {', '.join(entrants)} ({known})")
 
     def defended(self, rounds: int) -> None:
-        self.write(f"{say_count(rounds, 'round')} measured")
+        self.write(f"{say_count(rounds, 'round')} {'compared' if self.replayed else 'measured'}")
 
 
 class TerminalProgress(LineProgress):

@@ -103,5 +103,15 @@ def test_what_is_in_flight_does_not_count_as_tried() -> None:
     assert progress.status(Spent(20, 50.0, finished=20), 0) == "20/20 trials, 10 s left"
 
 
+def test_a_replay_does_not_say_that_it_measures(capsys: pytest.CaptureFixture[str]) -> None:
+    """``measuring again, interleaved: ... (about 5 s)`` was said of readings that were looked up."""
+    progress = LineProgress()
+    progress.opened(Opening("s", MetricSpec("time", "minimize", "s"), "auto", Budget(), None, 0, True))
+    progress.defending(("the default", "trial 3"), 5.0)
+    progress.defended(1)
+    said = capsys.readouterr().err.splitlines()[1:]
+    assert said == ["comparing the recorded readings of the default, trial 3", "1 round compared"]
+
+
 def test_a_single_trial_is_one() -> None:
     assert LineProgress().status(Spent(1, finished=1), 0) == "1 trial"
