@@ -171,6 +171,8 @@ def test_an_ordinary_study_has_a_rule_of_one_leaf(folder: Path) -> None:
     done = autotune(folder, "rule", "--store", "study.db", "--json")
     assert done.returncode == 0, done.stderr
     assert "take" in json.loads(done.stdout)["tree"]
+    text = autotune(folder, "rule", "--store", "study.db").stdout
+    assert "def choose():" in text and "Workloads that it was learned from" not in text, "it has none"
 
 
 def test_check_reads_every_workload(shapes: Path) -> None:

@@ -226,11 +226,12 @@ def _verdict(study: StudyRecord, verdict: VerdictRecord, hosts: Mapping[int, str
     if speedup and not document.get("is_default"):
         ratio = say_ratio(speedup["estimate"], speedup["low"], speedup["high"])
         said.append(f"{ratio} over {speedup['against']}")
-    if document.get("remark"):
+    on = f"on {hosts[verdict.session_id]}, " if hosts.get(verdict.session_id) else ""
+    said.append(f"{on}{_day(verdict.created_at)}")
+    if document.get("remark"):  # last, since it may be long, and long lines are cut
         said.append(str(document["remark"]))
     label = f"{document.get('label', 'nobody')} won {study.label}"
-    on = f"on {hosts[verdict.session_id]}, " if hosts.get(verdict.session_id) else ""
-    return Node("verdict", "verdict", label, "; ".join([*said, f"{on}{_day(verdict.created_at)}"]))
+    return Node("verdict", "verdict", label, "; ".join(said))
 
 
 def recipe_label(recipe: Recipe) -> str:

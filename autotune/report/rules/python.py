@@ -166,13 +166,14 @@ def _evidence(rule: Rule) -> Iterator[str]:
     yield ""
     yield f"Regret: {say_regret(known)}, geometric mean (worst)."
     yield from _regrets(known.get("regret", {}))
-    yield ""
-    yield "Workloads that it was learned from; it says little about others that are far from these:"
-    texts = [
-        ", ".join(f"{name}{_TOGETHER}{value}" for name, value in workload.items())
-        for workload in rule.workloads
-    ]
-    yield from _wrapped("; ".join(texts), indent="  ")
+    if rule.names:
+        yield ""
+        yield "Workloads that it was learned from; it says little about others that are far from these:"
+        texts = [
+            ", ".join(f"{name}{_TOGETHER}{value}" for name, value in workload.items())
+            for workload in rule.workloads
+        ]
+        yield from _wrapped("; ".join(texts), indent="  ")
     if remarks := known.get("remarks"):
         yield ""
         for remark in remarks:
