@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from autotune.measure.outcome import Estimate, Outcome, Reading
+from autotune.report.differences.difference import by_runs
 from autotune.report.differences.studies import diff_studies
 from autotune.report.differences.trials import diff_trials
 from autotune.status import Status
@@ -50,6 +51,14 @@ def test_one_and_true_are_two_values_of_a_knob(tmp_path: Path) -> None:
     numbers = [own.trial({"level": level}, 1.0) for level in (1, True)]
     one, other = own.store.numbered(own.study.id, numbers)
     assert diff_trials(own.store, one, other).parts["configuration"] == {"level": (1, True)}
+
+
+def test_a_number_that_was_rounded_is_the_same() -> None:
+    """Of a recipe and the same one in a file, ``B is worse, 1x [1, 1] as good`` was said."""
+    stored, filed = (18.999999999999996,) * 3, (19.0,) * 3
+    assert by_runs("speed-up", "", "maximize", filed, stored).answer == "no difference shown"
+    assert by_runs("loss", "", "minimize", (-1.0,) * 3, (-1.0000002,) * 3).answer == "no difference shown"
+    assert by_runs("loss", "", "minimize", (1.0,) * 3, (0.999,) * 3).answer == "better"
 
 
 def test_one_configuration_in_common_is_counted_as_one(tmp_path: Path) -> None:

@@ -18,6 +18,9 @@ from autotune.report.knob_views import same_value
 from autotune.session.reproduction.replicates import Interval, Spread, apart, widened
 from autotune.store.records import StudyRecord
 
+SAME = 1e-5
+"""A relative difference below this is none: a file of recipes keeps six digits of a number."""
+
 Pair = tuple[object, object]
 """The values on the two sides; ``None`` on a side that has none."""
 
@@ -117,7 +120,7 @@ def by_runs(
     ratio = _ratio(*wide, goal)
     better = (other[0] < one[0]) == (goal == "minimize")
     answer: Answer = "no difference shown"
-    if apart(*wide, study.precision if study is not None else 0.0):
+    if apart(*wide, max(study.precision if study is not None else 0.0, SAME)):
         answer = "better" if better else "worse"
     return Contrast(metric, unit, one, other, answer, how, ratio)
 
