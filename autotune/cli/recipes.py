@@ -89,14 +89,18 @@ def _known(places: Places, name: str | None) -> Known:
 
 def _lines(recipes: tuple[Recipe, ...], stale: list[str], here: Here) -> list[str]:
     """A heading for each name and device, and the lines of each recipe below it."""
+    from autotune.report.text import shown
+    from autotune.space.spec import say_workload
+
     lines: list[str] = []
     head = ""
     for recipe, why in zip(recipes, stale, strict=True):
         own = "this device" if recipe.device in here.names else "another device"
         if head != (head := f"{recipe.name} on {recipe.device} ({own})"):
             lines.append(head)
-        lines.append(f"  {_workload(recipe) or 'any workload'}: {_standing(recipe)}")
-        lines.append(f"    {_configuration(recipe)}")
+        case = say_workload({**recipe.case.values, **recipe.case.types})
+        lines.append(f"  {case or 'any workload'}: {_standing(recipe)}")
+        lines.append(f"    {shown(recipe.configuration)}")
         if why:
             lines.append(f"    stale: {why}")
     return lines
@@ -109,18 +113,6 @@ def _standing(recipe: Recipe) -> str:
     metric = recipe.metric
     measured = f"{metric.name} {say_value(metric.value, metric.unit)}" if metric else ""
     return ", ".join(part for part in (say_won(recipe), measured, recipe.study, recipe.tuned) if part)
-
-
-def _workload(recipe: Recipe) -> str:
-    facts = {**recipe.case.values, **recipe.case.types}
-    return ", ".join(f"{name} {value}" for name, value in facts.items())
-
-
-def _configuration(recipe: Recipe) -> str:
-    from autotune.report.words.summary import say_knob
-    from autotune.space.configuration import Configuration
-
-    return ", ".join(f"{n}: {say_knob(v)}" for n, v in Configuration(recipe.configuration).items())
 
 
 @command.command("export", short_help="Write the recipes of a store to a file to commit.")

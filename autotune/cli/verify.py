@@ -137,11 +137,11 @@ def document(verified: Verified) -> dict[str, Any]:
 
 def say(verified: Verified) -> list[str]:
     """A block of lines."""
+    from autotune.report.lineage.links import recipe_label
     from autotune.report.words.verdicts import say_result, say_rounds
 
     recipe, result = verified.recipe, verified.result
-    workload = ", ".join(f"{name} {value}" for name, value in recipe.case.values.items())
-    head = f"{recipe.name}{f' for {workload}' if workload else ''}: {result.verdict}"
+    head = f"{recipe_label(recipe)}: {result.verdict}"
     if not result.rounds:
         first, *rest = result.why.splitlines()
         return [f"{head}: {first}", *(f"  {line.strip()}" for line in rest)]

@@ -87,6 +87,18 @@ def say_value_of(value: object) -> str:
     return one_line(shown(value), LONGEST_LABEL)
 
 
+def say_configuration(configuration: Mapping[str, Any]) -> str:
+    """A configuration on one line: ``tile=4, order=[i, j, k], fused=true``."""
+    return ", ".join(f"{name}={_within_brackets(value)}" for name, value in configuration.items())
+
+
+def _within_brackets(value: object) -> str:
+    said = say_value_of(value)
+    if isinstance(value, (Mapping, FrozenMap)):
+        return f"{{{said}}}"
+    return f"[{said}]" if isinstance(value, (tuple, list)) else said
+
+
 def same_value(one: object, other: object) -> bool:
     """Whether a space takes the two for the same value: 4 and 4.0 are, 1 and true are not."""
     return _key(one) == _key(other)

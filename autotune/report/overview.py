@@ -127,15 +127,13 @@ def running(place: Place = None) -> pd.DataFrame:
 
     import pandas as pd
 
-    from autotune.report.knob_views import say_value_of
+    from autotune.report.knob_views import say_configuration
 
     rows = []
     with opened(place) as store:
         for study in store.studies():
             for trial in held(store, study):
-                knobs = ", ".join(
-                    f"{name}={say_value_of(value)}" for name, value in trial.configuration.items()
-                )
+                knobs = say_configuration(trial.configuration)
                 seconds = time.time() - (trial.started_at or trial.proposed_at)
                 rows.append((study.label, trial.number, str(trial.status), trial.worker, seconds, knobs))
     return pd.DataFrame(rows, columns=["study", "trial", "status", "worker", "seconds", "configuration"])

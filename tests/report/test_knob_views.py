@@ -8,7 +8,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.report.knob_views import bins_of, feature_columns, knob_views, positions, say_value_of
+from autotune.report.knob_views import (
+    bins_of,
+    feature_columns,
+    knob_views,
+    positions,
+    say_configuration,
+    say_value_of,
+)
 
 DOCUMENT = {
     "space": {
@@ -86,3 +93,9 @@ def test_values_are_said_shortly() -> None:
         '""',
         '"", j',
     ]
+
+
+def test_in_a_configuration_a_list_is_told_from_the_knob_after_it() -> None:
+    """``order=i, j, fused=true`` was said."""
+    configuration = {"order": ("i", "j"), "fused": True, "place": {"head": "cpu"}, "lr": 0.1}
+    assert say_configuration(configuration) == "order=[i, j], fused=true, place={head: cpu}, lr=0.1"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from autotune.hook.recipes.recipe import Metric, Recipe, Speedup
 from autotune.report.differences.difference import Contrast, Differences, by_runs, incomparable, pairs_of
+from autotune.report.lineage.links import recipe_label
 from autotune.report.words.story import differing
 from autotune.session.reproduction.replicates import Interval
 from autotune.space.configuration import Configuration
@@ -38,8 +39,7 @@ def _matched(one: Sequence[Recipe], other: Sequence[Recipe], names: tuple[str, s
 
 
 def _label(recipe: Recipe) -> str:
-    workload = ", ".join(f"{name} {value}" for name, value in recipe.case.values.items())
-    return f"{recipe.name}{f' for {workload}' if workload else ''} on {recipe.device}"
+    return f"{recipe_label(recipe)} on {recipe.device}"
 
 
 def _pair(one: Recipe, other: Recipe) -> Differences:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.provenance.document import part_of
 from autotune.report.evidence import Evidence, Place, opened
-from autotune.report.knob_views import say_value_of
+from autotune.report.knob_views import say_configuration, say_value_of
 from autotune.report.pages.origin import flat
 from autotune.report.words.story import reasons_of, tell
 from autotune.store.records import TrialRecord
@@ -129,7 +129,7 @@ def _proposal(store: Store, evidence: Evidence, trial: TrialRecord) -> tuple[dic
         "expected": "; ".join(one.say() for one in reasons.expected),
         "knew": trial.knew,
         "value": trial.metrics[metric].value if metric in trial.metrics else float("nan"),
-        "configuration": ", ".join(f"{k}={say_value_of(v)}" for k, v in trial.configuration.items()),
+        "configuration": say_configuration(trial.configuration),
     }
     return row, list(reasons.numbers.values())
 

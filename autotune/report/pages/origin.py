@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.provenance.document import part_of
-from autotune.report.knob_views import say_value_of
+from autotune.report.knob_views import say_configuration
 from autotune.report.numbers import as_duration, say_seconds, say_value
 from autotune.report.pages.page import Commands, Paragraph, Part, Section, Table, Text
 from autotune.report.pages.subject import Subject, say_time
@@ -16,6 +16,7 @@ from autotune.report.words.summary import workload_words
 from autotune.session.answers import best_trials
 from autotune.session.opening.identity import CALLABLE
 from autotune.session.reproduction.replaying import from_python
+from autotune.space.spec import say_workload
 
 MOST_TRIALS = 20
 """How many of the best trials are listed."""
@@ -109,7 +110,7 @@ def _code(subject: Subject) -> Iterator[tuple[str, str]]:
     given = study.objective.removeprefix(CALLABLE)
     yield "objective", study.objective if given == study.objective else f"given by a program: {given}"
     if study.workload:
-        yield "workload", ", ".join(f"{name} {say_value_of(value)}" for name, value in study.workload.items())
+        yield "workload", say_workload(study.workload)
     if engine.get("version"):
         yield "autotune", f"{engine['version']} (code {engine.get('code', 'unknown')})"
     head = _head(subject)
@@ -218,8 +219,8 @@ def trials_table(subject: Subject) -> Section:
     metric = evidence.metric
     rows = []
     for trial in best_trials(subject.store, evidence.study, metric, MOST_TRIALS):
-        knobs = ", ".join(f"{name}={say_value_of(value)}" for name, value in trial.configuration.items())
-        rows.append((f"{trial.number}", say_value(trial.metrics[metric.name].value, metric.unit), knobs))
+        value = say_value(trial.metrics[metric.name].value, metric.unit)
+        rows.append((f"{trial.number}", value, say_configuration(trial.configuration)))
     if not rows:
         return Section("Trials", ())
     headings = ("trial", metric.name, "configuration")
