@@ -103,23 +103,27 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
                 "damage": recorded.damage,
                 "replaced": recorded.replaced,
                 "untimed": recorded.untimed,
+                "lacking": recorded.lacking(TIME),
                 "objectives": list(recorded.objectives),
             }
         )
     else:
-        echo(f"{file}: {len(recorded.entries):,} recorded configurations, {failed:,} of them failed")
+        count = say_count(len(recorded.entries), "recorded configuration")
+        echo(f"{file}: {count}, {failed:,} of them failed")
         if recorded.damage:
             echo(f"the recording is damaged: {recorded.damage}; only the entries before that were read")
         if recorded.replaced:
+            more = say_count(recorded.replaced, "more entry repeats", "more entries repeat")
             echo(
-                f"{recorded.replaced:,} more entries repeat a configuration with another time: the later one"
-                " counts. Is a knob missing among those that the recording names?"
+                f"{more} a configuration with another time: the later one counts. Is a knob missing among"
+                " those that the recording names?"
             )
         if recorded.untimed:
             more = say_count(recorded.untimed, "more entry", "more entries")
             echo(f"{more} without a time or a word why there is none: left out, and tried by no search")
         if lacking := recorded.lacking(TIME):
-            echo(f"{lacking:,} of them have other numbers, but no time: no search for time tries them")
+            have = say_count(lacking, "configuration has", "configurations have")
+            echo(f"{have} other numbers, but no time: not tried by a search for time")
         if recorded.objectives and TIME not in recorded.objectives:
             tuned = listed([one_line(name) for name in recorded.objectives])
             echo(f"it was tuned for {tuned}, and this space is for time: its 'metrics' say what for")

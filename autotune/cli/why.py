@@ -156,7 +156,7 @@ def _outcome(story: Story) -> list[str]:
 
         shown = ", ".join(map(str, story.came_of_it[:DESCENDANTS]))
         more = " ..." if len(story.came_of_it) > DESCENDANTS else ""
-        said.append(f"made from it: trials {shown}{more}")
+        said.append(f"made from it: trial{'s' if len(story.came_of_it) > 1 else ''} {shown}{more}")
     if story.again:
         said.append("measured again: " + ", ".join(_value(story, other) for other in story.again[:4]))
     return said

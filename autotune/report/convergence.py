@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.report.evidence import Evidence
+from autotune.report.numbers import say_count
 from autotune.report.spend import covered, merged
 from autotune.status import Status
 
@@ -74,10 +75,10 @@ def outcomes_of_draws(evidence: Evidence) -> tuple[Floats, str]:
     values = chosen["value"].to_numpy(dtype=np.float64)
     if enough:
         return values, f"the {len(drawn):,} trials of this study that no model proposed"
-    return values, (
-        f"all {len(own):,} outcomes of this study, since only {len(drawn)} were drawn at random: this"
-        " flatters random draws, since a search concentrates on good configurations"
-    )
+    outcomes = f"{'all' if len(own) > 1 else 'the'} {say_count(len(own), 'outcome')} of this study"
+    few = f"only {len(drawn)} {'was' if len(drawn) == 1 else 'were'} drawn at random"
+    flatters = "this flatters random draws, since a search concentrates on good configurations"
+    return values, f"{outcomes}, since {few}: {flatters}"
 
 
 def expected_best(

@@ -151,12 +151,24 @@ def test_an_import_says_which_of_its_recording_it_left_out(tmp_path: Path) -> No
     entries = {"1": {"x": 1, "time": 1.0}, "2": {"x": 2, "compile_time": 3.0}}
     (tmp_path / "some.json").write_text(json.dumps({**head, "cache": entries}))
     said = autotune(tmp_path, "import", "some.json").stdout
-    assert "1 recorded configuration" in said and "1 more entry without a time" in said
+    assert "1 recorded configuration, 0 of them failed" in said and "1 more entry without a time" in said
     assert "Left out, since they have no time: 1." in (tmp_path / "some.yaml").read_text().replace(
         "\n# ", " "
     )
     document = json.loads(autotune(tmp_path, "import", "some.json", "--force", "--json").stdout)
     assert document["configurations"] == document["untimed"] == 1
+
+
+def test_an_import_says_what_a_search_for_time_does_not_try(tmp_path: Path) -> None:
+    """``1 of them have other numbers`` was said, after those that were left out; in JSON it was not."""
+    results = [
+        {"configuration": {"x": 1}, "measurements": [{"name": "time", "value": 1.0}]},
+        {"configuration": {"x": 2}, "measurements": [{"name": "energy", "value": 5.0, "unit": "J"}]},
+    ]
+    (tmp_path / "some.json").write_text(json.dumps({"results": results}))
+    said = autotune(tmp_path, "import", "some.json").stdout
+    assert "1 configuration has other numbers, but no time: not tried by a search for time" in said
+    assert json.loads(autotune(tmp_path, "import", "some.json", "--force", "--json").stdout)["lacking"] == 1
 
 
 def test_an_import_says_for_what_its_recording_was_tuned(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from autotune.report.differences.difference import (
     incomparable,
     pairs_of,
 )
+from autotune.report.numbers import say_count
 from autotune.report.words.story import differing
 from autotune.session.finale.fresh_processes import FEWEST
 from autotune.session.opening.frozen import SOURCE
@@ -201,10 +202,11 @@ def _change(store: Store, before: object, after: object) -> Pair:
         ]
     except InputError:
         return before, after
+    counts = [say_count(len(side), "line") for side in lines]
     if before is None or after is None:
-        return (None, f"{len(lines[1])} lines") if before is None else (f"{len(lines[0])} lines", None)
+        return (None, counts[1]) if before is None else (counts[0], None)
     delta = [line[:1] for line in difflib.unified_diff(lines[0], lines[1], n=0, lineterm="")][2:]
-    return f"{len(lines[0])} lines", f"{len(lines[1])} lines, +{delta.count('+')} -{delta.count('-')}"
+    return counts[0], f"{counts[1]}, +{delta.count('+')} -{delta.count('-')}"
 
 
 def environment_pairs(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Pair]:

@@ -80,7 +80,9 @@ def _curve(frame: pd.DataFrame) -> Picture:
     ]
     headings = ("trials", "best so far", "random, expected", "random, nine times in ten")
     best = say_value(float(frame["best"].iloc[-1]), unit)
-    described = f"Best {metric} so far over {len(frame):,} trials: it ends at {best}, beside random draws"
+    described = (
+        f"Best {metric} so far over {say_count(len(frame), 'trial')}: it ends at {best}, beside random draws"
+    )
     table = Table("The best after so many trials", headings, rows, folded=True)
     return Picture(figures.convergence_figure(frame), described, table)
 
@@ -232,7 +234,8 @@ def how_steady(subject: Subject) -> Section:
     if frame.empty:
         return Section("How steady the readings were", ())
     noise, trials = frame.attrs["noise"], frame.attrs["trials"]
-    said = f"{len(frame):,} readings of {trials:,} trials are shown."
+    are = "is" if len(frame) == 1 else "are"
+    said = f"{say_count(len(frame), 'reading')} of {say_count(trials, 'trial')} {are} shown."
     if math.isfinite(noise):
         said += f" Within a trial, a reading typically differs by {noise:.2%} from the trial's median."
     discarded = frame.loc[frame["discarded"] != "", "discarded"]

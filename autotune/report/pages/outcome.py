@@ -9,7 +9,7 @@ from typing import Any
 
 from autotune.measure.outcome import Estimate
 from autotune.report import figures
-from autotune.report.knob_views import same_value, say_value_of
+from autotune.report.knob_views import same_value, say_configuration
 from autotune.report.numbers import digits_apart, say_count, say_estimate, say_ratio, say_value
 from autotune.report.pages.page import Commands, Paragraph, Part, Picture, Section, Table
 from autotune.report.pages.subject import Subject
@@ -107,7 +107,8 @@ def how_sure(subject: Subject) -> Section:
     if len(measured):
         first = measured.iloc[0]
         described = (
-            f"{result.metric.name} of {len(measured)} contenders with intervals; the best is {first['label']}"
+            f"{result.metric.name} of {say_count(len(measured), 'contender')} with intervals; the best is"
+            f" {first['label']}"
             f" at {say_value(float(first['value']), unit)}"
         )
         parts.append(Picture(figures.finale_figure(_with_attrs(measured, frame)), described, table))
@@ -136,21 +137,17 @@ def front_section(subject: Subject) -> Section:
     if best.empty:
         return Section("The front", (Paragraph("No trial has a number for every goal."),))
     names = [goal.name for goal in evidence.goals]
-    knobs = [knob.name for knob in evidence.knobs]
     rows = [
         (
             f"trial {row['trial']}",
             *(say_value(row[f"metric.{goal.name}"], goal.unit) for goal in evidence.goals),
-            ", ".join(
-                f"{name}={say_value_of(evidence.configurations[row['trial']].get(name))}"
-                for name in knobs
-                if name in evidence.configurations[row["trial"]]
-            ),
+            say_configuration(evidence.configurations[row["trial"]]),
         )
         for row in best.head(MOST_ON_FRONT).to_dict("records")
     ]
     table = Table("On the front", ("trial", *names, "configuration"), rows)
-    said = f"{len(best)} of {len(frame)} configurations are beaten by no other in {' and '.join(names)}."
+    on_it = f"{len(best)} of {say_count(len(frame), 'configuration')} {'is' if len(best) == 1 else 'are'}"
+    said = f"{on_it} beaten by no other in {' and '.join(names)}."
     picture = Picture(figures.front_figure(frame), f"{names[0]} against {names[1]}: {said}", table)
     note = Paragraph("As measured while searching, not measured again.", "note")
     return Section("The front", (Paragraph(said), picture, note), short=True)

@@ -279,6 +279,8 @@ def zeros(folder: Path) -> Written:
         (empty, "Nothing tried"),
         (only_failures, "Nothing succeeded"),
         (one_trial, "no better than the default The default stays nothing else was tried"),
+        (one_trial, "2 readings of 1 trial are shown."),
+        (one_trial, "the 1 outcome of this study, since only 0 were drawn at random"),
         (only_default, "no better than the default The default stays nothing else succeeded"),
         (others_pruned, "no better than the default The default stays all others were pruned"),
         (others_pruned_or_failed, "The default stays all others failed or were pruned"),
