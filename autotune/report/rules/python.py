@@ -23,6 +23,8 @@ from autotune.space.spec import say_workload
 
 WIDTH = 100
 _STEP = "    "
+_USED = frozenset({"dict", "ValueError", "min", "max", "abs", "len"})
+"""Names of Python's own that the text uses, so that no argument may hide them."""
 _TOGETHER = "\N{NO-BREAK SPACE}"
 """Takes the place of a blank at which lines must not be broken."""
 
@@ -30,7 +32,7 @@ _TOGETHER = "\N{NO-BREAK SPACE}"
 def python_text(rule: Rule) -> str:
     """The text of the module. Raises :class:`InputError` if a name or constraint has no form in Python."""
     for name in rule.names:
-        if not name.isidentifier() or keyword.iskeyword(name):
+        if not name.isidentifier() or keyword.iskeyword(name) or name in _USED:
             hint = "write the rule as JSON: autotune rule -o rule.json"
             raise InputError(Problem(f"{name!r} cannot name an argument of a Python function", hint=hint))
     around = Surroundings(rule.space, rule.fixed, frozenset(rule.names))
@@ -43,7 +45,7 @@ class _Writer:
         self.rule = rule
         self.guards = guards
         reached = {place for chain in self._chains(rule.tree, Known()) for place, _ in chain}
-        labels = iter(_labels())
+        labels = (label for label in _labels() if label not in rule.names)  # a batch may be called B
         self.names = {place: next(labels) for place in range(len(guards)) if place in reached}
 
     def lines(self) -> Iterator[str]:

@@ -93,7 +93,19 @@ def test_it_imports_nothing_and_runs() -> None:
     assert names["choose"](m=8, k=32, dtype="single") == {"tile": 4}, "a caller's change stays the caller's"
 
 
-@pytest.mark.parametrize("name", ["batch-size", "class", "2m"])
+def test_no_argument_hides_a_configuration() -> None:
+    """With a fact called B, ``dict(B)`` was made of the fact: a TypeError."""
+    names: dict = {}  # type: ignore[type-arg]
+    exec(
+        python_text(
+            replace(RULE, names=("B", "A"), tree=Branch(Threshold(("B",), 8), Leaf((0,)), Leaf((1,))))
+        ),
+        names,
+    )
+    assert [names["choose"](batch, 1) for batch in (8, 9)] == [{"tile": 1}, {"tile": 4}]
+
+
+@pytest.mark.parametrize("name", ["batch-size", "class", "2m", "dict"])
 def test_a_name_that_is_no_argument_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="cannot name an argument"):
         python_text(replace(RULE, names=(name,), tree=Leaf((0,))))
