@@ -78,7 +78,8 @@ def front_document(result: Result) -> dict[str, Any]:
     from autotune.session.result import front_document as document
 
     goals = {goal.name: goal.goal for goal in result.goals}
-    return {"study": result.study.name, "goals": goals, "front": [document(trial) for trial in result.front]}
+    front = [document(trial) for trial in result.front]
+    return {"study": result.study.name, "study_id": result.study.id, "goals": goals, "front": front}
 
 
 def _yaml(configuration: Mapping[str, Value]) -> str:

@@ -42,7 +42,8 @@ def command(study: str | None, seed: int, store: str | None, as_json: bool) -> i
 def describe(study: StudyRecord, metric: str, frame: pd.DataFrame, pairs: pd.DataFrame) -> dict[str, Any]:
     """The JSON form."""
     return {
-        "study": study.label,
+        "study": study.name,
+        "study_id": study.id,
         "replayed": study.replayed,
         "metric": metric,
         "trials": frame.attrs["trials"],

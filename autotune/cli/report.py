@@ -50,9 +50,10 @@ def command(
         raise InputError(Problem(message, hint="give -o a file, or leave --json out"))
     form = form or ("md" if output and output.endswith((".md", ".markdown")) else "html")
     with said_if_long(WRITING, quiet=as_json), Store.open(store, readonly=True) as opened:
-        page = study_page(opened, study, time.time())
+        record = opened.study(study)
+        page = study_page(opened, record.id, time.time())
         text = markdown(page) if form == "md" else html_page(page)
-    place = output or ("-" if form == "md" and not as_json else f"{_file_name(page.title)}.{form}")
+    place = output or ("-" if form == "md" and not as_json else f"{_file_name(record.label)}.{form}")
     if place == "-":
         click.echo(text, nl=False)
         return 0
@@ -62,8 +63,8 @@ def command(
 
         webbrowser.open(Path(place).absolute().as_uri())
     if as_json:
-        size = len(text.encode())
-        print_json({"study": page.title, "file": str(Path(place).absolute()), "format": form, "bytes": size})
+        written = {"file": str(Path(place).absolute()), "format": form, "bytes": len(text.encode())}
+        print_json({"study": record.name, "study_id": record.id, **written})
     else:
         click.echo(place)
     return 0

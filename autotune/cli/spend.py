@@ -12,6 +12,8 @@ from autotune.cli.silence import said_if_long
 if TYPE_CHECKING:
     import pandas as pd
 
+    from autotune.store.records import StudyRecord
+
 
 @click.command("spend")
 @study_argument()
@@ -26,18 +28,19 @@ def command(study: str | None, store: str | None, as_json: bool) -> int:
     from autotune.report.spend import spend
 
     with said_if_long("reading the trials: Ctrl-C ends it", quiet=as_json):
-        frame = spend(load_evidence(store, study))
+        evidence = load_evidence(store, study)
+        frame = spend(evidence)
     if as_json:
-        print_json(describe(frame))
+        print_json(describe(evidence.study, frame))
     else:
         echo(say(frame))
     return 0
 
 
-def describe(frame: pd.DataFrame) -> dict[str, Any]:
+def describe(study: StudyRecord, frame: pd.DataFrame) -> dict[str, Any]:
     """The JSON form."""
-    names = ("study", "replayed", "trials", "wall", "lanes", "busy")
-    return {name: frame.attrs[name] for name in names} | {"parts": frame.to_dict("records")}
+    said = {name: frame.attrs[name] for name in ("replayed", "trials", "wall", "lanes", "busy")}
+    return {"study": study.name, "study_id": study.id, **said, "parts": frame.to_dict("records")}
 
 
 def say(frame: pd.DataFrame) -> str:

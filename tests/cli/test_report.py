@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from autotune.cli import derive, spend
-from tests.cli.calling import call
+from autotune.cli import best, derive, importance, report, show, spend
+from tests.cli.calling import call, document
 from tests.cli.conftest import autotune
 from tests.report.pages.reading_html import faults
 from tests.report.studies import Written
@@ -67,6 +67,19 @@ def test_spend_adds_up_to_the_wall_clock(folder: Path) -> None:
     device = sum(part["seconds"] for part in document["parts"] if part["where"] == "device")
     assert abs(device - document["wall"]) < 0.01 * document["wall"] + 1e-6
     assert "of it" in autotune(folder, "spend", "--store", "study.db").stdout
+
+
+def test_each_verb_names_the_study_in_json_in_the_same_way(tmp_path: Path) -> None:
+    """Some had its label, ``gemm#1``, where others had its name and its id."""
+    Written(tmp_path).trial({"tile": 1}, 1.0)
+    where = ("--store", tmp_path / "written.db")
+    for verb in (best, importance, show, spend):
+        told = document(verb.command, "gemm", *where)
+        assert (told["study"], told["study_id"]) == ("gemm", 1), verb.__name__
+    told = document(best.command, "--front", *where)
+    assert (told["study"], told["study_id"]) == ("gemm", 1)
+    told = document(report.command, "-o", tmp_path / "r.html", *where)
+    assert (told["study"], told["study_id"]) == ("gemm", 1)
 
 
 def test_one_trial_and_none_are_counted_as_such(tmp_path: Path) -> None:
