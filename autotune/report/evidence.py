@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.report.evidence_frame import frame_of
 from autotune.report.knob_views import KnobView, knob_views
+from autotune.session.answers import changed_space
 from autotune.session.searches import DIED, searches_of, tried_in
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -48,6 +49,8 @@ class Evidence:
     """A row for each trial of any purpose, in the order of their numbers: see :func:`load_evidence`."""
     configurations: Mapping[int, Mapping[str, Any]]
     """By the trial's number."""
+    outside: frozenset[int]
+    """The numbers of the trials that the study's space no longer contains, since it was changed."""
     verdicts: tuple[VerdictRecord, ...]
     sessions: tuple[SessionRecord, ...]
     """The searches, without replays and verifications."""
@@ -132,6 +135,7 @@ def load_evidence(place: Place = None, study: str | int | None = None) -> Eviden
             knobs=knob_views(record.document, tuple(seen)),
             all_trials=frame,
             configurations=configurations,
+            outside=_outside(store, record, configurations),
             verdicts=tuple(store.verdicts(record.id)),
             sessions=searches_of(store, record.id),
             tried=tried_in(store, record.id),
@@ -139,3 +143,11 @@ def load_evidence(place: Place = None, study: str | int | None = None) -> Eviden
             segment=store.latest_segment(record.id),
             environment=store.environment(record.environment_hash),
         )
+
+
+def _outside(
+    store: Store, study: StudyRecord, configurations: Mapping[int, Mapping[str, Any]]
+) -> frozenset[int]:
+    if (space := changed_space(store, study)) is None:
+        return frozenset()
+    return frozenset(number for number, chosen in configurations.items() if chosen not in space)

@@ -56,13 +56,14 @@ _ROLES = {"default": "default", "baseline": "baseline"}
 
 
 def front(evidence: Evidence) -> pd.DataFrame:
-    """A row for each search trial that succeeded: ``trial``, ``metric.NAME`` for each goal, and ``front``
-    (whether it is on the Pareto front).
+    """A row for each search trial that succeeded, if the space still contains it: ``trial``, ``metric.NAME``
+    for each goal, and ``front`` (whether it is on the Pareto front).
 
     ``attrs``: ``goals`` (names), ``units``, and ``better`` (by name: ``less`` or ``more``).
     """
     names = [goal.name for goal in evidence.goals]
     own = evidence.trials[evidence.trials["status"] == Status.OK.value]
+    own = own[~own["trial"].isin(evidence.outside)]
     columns = [f"metric.{name}" for name in names]
     frame = own[["trial", *columns]].dropna().reset_index(drop=True)
     signs = np.array([goal.sign for goal in evidence.goals])

@@ -38,7 +38,7 @@ def load_result(store: Store, study: StudyRecord, reason: str = "", session: int
     It is the verdict of ``session`` if that has one (another search may have stored its own since), or else
     the latest verdict, or else the best trial. ``reason`` is why the search ended.
     """
-    trials, space = store.trials(study.id, purpose="search"), _changed_space(store, study)
+    trials, space = store.trials(study.id, purpose="search"), changed_space(store, study)
     outside = 0 if space is None else sum(trial.configuration not in space for trial in trials)
     answer = load_answer(store, study, reason, session)
     whole = replace(answer, trials=trials, outside=outside)
@@ -68,7 +68,11 @@ def load_best(store: Store, study: StudyRecord, *, front: bool) -> Result:
 
 
 def load_front(store: Store, study: StudyRecord) -> tuple[TrialRecord, ...]:
-    """The front of a study; no other trials are read in full."""
+    """The front of a study; no other trials are read in full, unless its space was changed."""
+    space = changed_space(store, study)
+    if space is not None:
+        own = store.trials(study.id, purpose="search")
+        return front_of([trial for trial in own if trial.configuration in space], study.goals)
     numbers = front_numbers(store.values_of(study.id, [goal.name for goal in study.goals]), study.goals)
     return front_of(store.numbered(study.id, numbers), study.goals)
 
@@ -147,7 +151,7 @@ def stands(store: Store, study: StudyRecord, verdict: VerdictRecord) -> bool:
     won = verdict.document.get("configuration")
     if won is None:
         return False
-    space = _changed_space(store, study)
+    space = changed_space(store, study)
     return space is None or Configuration(won) in space
 
 
@@ -158,7 +162,7 @@ def best_trials(store: Store, study: StudyRecord, metric: MetricSpec, most: int)
     """
     values = [one for one in store.values_of(study.id, [metric.name]) if not math.isnan(one[1][0])]
     numbers = [number for number, _ in sorted(values, key=lambda one: (metric.sign * one[1][0], one[0]))]
-    space = _changed_space(store, study)
+    space = changed_space(store, study)
     at_once = most if space is None else max(most, _AT_ONCE)
     best: list[TrialRecord] = []
     for first in range(0, len(numbers), at_once):
@@ -174,7 +178,7 @@ _AT_ONCE = 100
 """How many trials of a changed space are read at once, so that not all of a long study are read."""
 
 
-def _changed_space(store: Store, study: StudyRecord) -> Space | None:
+def changed_space(store: Store, study: StudyRecord) -> Space | None:
     """The study's present space; ``None`` if it was never changed, so that it contains all trials."""
     return space_from_document(study.document["space"]) if store.space_revisions(study.id) else None
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from autotune.measure.outcome import Estimate
 from autotune.space.configuration import Configuration, plain
+from autotune.space.from_document import space_from_document
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord
@@ -88,10 +89,17 @@ class Result:
 
     @property
     def front(self) -> tuple[TrialRecord, ...]:
-        """The trials that no other beats in every goal, as measured while searching (not measured again)."""
+        """The trials that no other beats in every goal, as measured while searching (not measured again).
+
+        Of those that the study's present space contains.
+        """
         from autotune.session.front import front_of
 
-        return front_of(self.trials, self.goals)
+        inside = self.trials
+        if self.outside:
+            space = space_from_document(self.study.document["space"])
+            inside = [trial for trial in inside if trial.configuration in space]
+        return front_of(inside, self.goals)
 
     @property
     def vendor(self) -> Comparison | None:

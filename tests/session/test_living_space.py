@@ -15,8 +15,9 @@ from autotune.report.evidence import load_evidence
 from autotune.report.overview import studies
 from autotune.report.pages.markdown import markdown
 from autotune.report.pages.study_page import answer_of, study_page
+from autotune.report.standing import front
 from autotune.report.words.summary import headline, summarize
-from autotune.session.answers import best_trials, load_answer
+from autotune.session.answers import best_trials, load_answer, load_best, load_front
 from autotune.space.reading.reader import parse_spec
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
@@ -52,6 +53,35 @@ def test_what_is_gone_from_a_space_does_not_count_for_the_budget(
     )
     assert "--trials 60" in said, "those that are gone count for no budget"
     assert "as it is now" not in summarize(before)
+
+
+def test_what_is_gone_from_a_space_is_not_on_the_front(tmp_path: Path) -> None:
+    """`autotune best --front` offered a configuration that the space no longer had."""
+
+    def chart(x: int) -> dict[str, float]:
+        return {"time": 1.0 + x, "memory": 20.0 - x}
+
+    def searched(low: int) -> autotune.Result:
+        metrics = "metrics: {time: {goal: minimize}, memory: {goal: minimize}}"
+        knobs = f"knobs: {{x: {{range: [{low}, 9], default: 5}}}}"
+        given = parse_spec(
+            f"autotune: 1\nname: chart\nobjective: chart.py:chart\n{knobs}\n{metrics}",
+            tmp_path / "chart.yaml",
+            {},
+        )
+        return autotune.search(given, objective=chart, store=tmp_path / "study.db", trials=9)
+
+    assert [trial.configuration["x"] for trial in searched(1).front] == [*range(1, 10)]
+    after = searched(4)
+    with Store.open(tmp_path / "study.db") as store:
+        drawn = front(load_evidence(store))
+        for found in (
+            after.front,
+            load_front(store, store.study()),
+            load_best(store, after.study, front=True).front,
+        ):
+            assert [trial.configuration["x"] for trial in found] == [*range(4, 10)]
+    assert len(drawn) == 6 and drawn["front"].all()
 
 
 def test_a_winner_that_its_space_forbids_is_no_answer(
