@@ -8,7 +8,6 @@ another number of cores to measure on, as if the machine were another one.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 
 from autotune.errors import InputError, Location, NothingFeasibleError
 from autotune.errors import Problem as Fault
@@ -21,7 +20,7 @@ from autotune.session.opening.changed_space import say_changed_space
 from autotune.session.opening.identity import Identity, describe_objective, identify, say_difference
 from autotune.session.same_failure import only_mistake
 from autotune.space.reading.places import place_of
-from autotune.space.spec import CallableObjective, ReplayObjective, StudySpec
+from autotune.space.spec import ReplayObjective, StudySpec
 from autotune.store.records import NewStudy, SegmentRecord, StudyRecord
 from autotune.store.store import Store
 
@@ -32,8 +31,6 @@ class OpenedStudy:
 
     record: StudyRecord
     segment: SegmentRecord
-    sources: tuple[Path, ...]
-    """The objective's files, to be loaded anew if they change during the search."""
     notes: tuple[str, ...]
     """What the user should be told: that and why the study is new, that its space or its code has changed."""
 
@@ -53,8 +50,7 @@ def open_study(
     """
     try_strategy(spec)
     require_sources(spec.objective)
-    sources = source_files(spec.objective)
-    source = snapshot(sources)
+    source = snapshot(source_files(spec.objective))
     identity = identify(spec, source.source_hash, environment.machine_key)
     record, notes = _find_or_begin(spec, store, environment, identity, fresh, goes_on)
     document = _document(spec, identity)
@@ -66,9 +62,7 @@ def open_study(
     if unread := unread_sources(spec.objective):
         notes.append(unread)
     segment, changed = _segment(store, record, source)
-    loaded = isinstance(spec.objective, CallableObjective | ReplayObjective)  # once, by this very process
-    watched = () if loaded else sources
-    return OpenedStudy(record, segment, watched, (*notes, *changed))
+    return OpenedStudy(record, segment, (*notes, *changed))
 
 
 def is_begun(spec: StudySpec, store: Store, environment: Environment) -> bool:
@@ -125,12 +119,12 @@ def _written(record: StudyRecord) -> tuple[str, str, object]:
     return record.space_hash, record.spec_text, record.space_file
 
 
-def next_segment(store: Store, opened: OpenedStudy) -> OpenedStudy:
+def next_segment(spec: StudySpec, store: Store, opened: OpenedStudy) -> OpenedStudy:
     """Freeze the objective's files again, which changed while the search runs, and begin a new segment.
 
     From now on the study's key is that of the new files, so that the same command goes on with it.
     """
-    source = snapshot(opened.sources)
+    source = snapshot(source_files(spec.objective))  # it may import other files now
     segment, notes = _segment(store, opened.record, source)
     before = Identity(**opened.record.document["identity"])
     now = replace(before, source=source.source_hash)
