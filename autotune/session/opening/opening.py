@@ -128,10 +128,10 @@ def next_segment(spec: StudySpec, store: Store, opened: OpenedStudy) -> OpenedSt
     segment, notes = _segment(store, opened.record, source)
     before = Identity(**opened.record.document["identity"])
     now = replace(before, source=source.source_hash)
-    document = {**opened.record.document, "identity": asdict(now)}
-    record = replace(opened.record, key=now.key, document=document)
+    identity = asdict(now)
     if now != before:
-        store.update_key(record)
+        store.update_key(opened.record.id, now.key, identity)
+    record = replace(opened.record, key=now.key, document={**opened.record.document, "identity": identity})
     return replace(opened, record=record, segment=segment, notes=notes)
 
 
@@ -178,7 +178,8 @@ def _find_or_begin(
         f"a new study, because all trials of {record.label} failed by a mistake, which says nothing of"
         f" their configurations: {mistake}"
     )
-    return store.create_study(replace(new, parent_id=record.id), described), [reason]
+    after, _ = store.find_or_create_study(replace(new, parent_id=record.id), described, newer_than=record.id)
+    return after, [reason]
 
 
 def _document(spec: StudySpec, identity: Identity) -> dict[str, object]:
