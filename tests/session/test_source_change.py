@@ -180,6 +180,7 @@ def test_a_module_that_an_edit_brings_in_is_frozen_too(tmp_path: Path) -> None:
 
 
 FINALE = SPACE.replace("finalists: 0", "finalists: 1").replace("[0, 99], default: 0", "[0, 3], default: 3")
+FINALE += "budget: {time: 500s}  # with time for fresh processes on a slow machine too\n"
 SLOW = "def measure(a):\n    return 10.0 * (1 + a)\n"
 FAST = "def measure(a):\n    return 1.0 * (1 + a)\n"
 
