@@ -212,7 +212,7 @@ def measured_again(folder: Path, *, confirming: bool) -> tuple[autotune.Result, 
     with Store.open(store) as opened:
         trials = opened.trials(result.study.id)
         again = [trial for trial in trials if trial.purpose != "search"]
-        read = {t.purpose: {r.value for r in opened.readings(t.id) if not r.discarded} for t in again}
+        read = {str(t.purpose): {r.value for r in opened.readings(t.id) if not r.discarded} for t in again}
     new = {t.segment_id for t in again}.isdisjoint(t.segment_id for t in trials if t.purpose == "search")
     return result, read, new
 
