@@ -175,6 +175,7 @@ class Session:
             return
         late = out_of_time(self.spec.budget, ledger.spent)
         ended = self._stopping.abandon("the time was up") if late else self._stopping.stopped(closed)
+        ended += self._stopping.outdated(ledger.study.segment.id)
         for trial_id, outcome in ended:
             self._record(ledger, trial_id, outcome)
         for trial in self._stopping.promoted(closed):

@@ -154,6 +154,37 @@ def test_a_file_that_is_saved_while_workers_start_is_what_they_measure(tmp_path:
         assert store.artifact(frozen) == file.read_bytes()
 
 
+REPORTED = """
+def measure(a, report):
+    for step in (1, 2, 3):
+        report(step, time=BASE + a / 100 + 1 / step)
+"""
+
+
+def test_a_trial_that_was_paused_before_an_edit_does_not_go_on_after_it(tmp_path: Path) -> None:
+    """It did, with the code of after, and its value was stored as one of the source of before."""
+    file = tmp_path / "objective.py"
+    file.write_text(f"BASE = 0\n{REPORTED}")
+    early = "random, early_stopping: {policy: successive-halving, max: 3}"
+    (tmp_path / "space.yaml").write_text(SPACE.replace("random", early))
+
+    class Rebaser(Editor):
+        def finished(self, *_: object) -> None:
+            self.count += 1
+            if self.count == 1:
+                self.file.write_text(f"BASE = 1000\n{REPORTED}")
+
+    store = tmp_path / "study.db"
+    result = autotune.search(tmp_path / "space.yaml", trials=9, store=store, progress=Rebaser(file))
+    with Store.open(store) as opened:
+        began = min(t.segment_id for t in result.trials)
+        old = [r.report for t in result.trials if t.segment_id == began for r in opened.reports_of(t.id)]
+    assert len({t.segment_id for t in result.trials}) == 2
+    assert old and all(report.metrics["time"] < 1000 for report in old)
+    ended = [t.message for t in result.trials if "source has changed" in t.message]
+    assert ended and all("stopped after 1 of 3" in message for message in ended)
+
+
 def test_a_module_that_an_edit_brings_in_is_frozen_too(tmp_path: Path) -> None:
     """Only the files of before were, so that the same command began a new study."""
     file = tmp_path / "objective.py"
