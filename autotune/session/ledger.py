@@ -90,7 +90,11 @@ class Ledger:
         self._searched_before = seconds_searched(store, study.record.id)
         self._began = monotonic()  # not time(): the wall clock may be set meanwhile
         self.session_id = self._open_session(part, learned.settings)
-        self._restore()
+        try:
+            self._restore()
+        except BaseException:
+            self.close("crashed")  # or else it would count as running for as long as this process lives
+            raise
 
     def _open_session(self, part: bool, learned: Mapping[str, object]) -> int:
         """Store that a session begins, with the settings that its proposals depend on; returns its id."""

@@ -11,7 +11,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from autotune.measure.outcome import Outcome
-from autotune.provenance.code.files import Signature, signature
 from autotune.provenance.environment import Environment
 from autotune.session.answers import load_result, space_of
 from autotune.session.budget import limit_reached, out_of_time, overdue
@@ -85,6 +84,7 @@ class Session:
                     self.executor.cancel()
                 if self._worth_defending(ledger):
                     self.measuring_again = True
+                    self._follow_source(ledger)
                     defend(self.executor, ledger, self.progress, reason)
             except KeyboardInterrupt:
                 reason = INTERRUPTED
@@ -112,7 +112,6 @@ class Session:
     # -- the loop ------------------------------------------------------------------------------
 
     def _search(self, ledger: Ledger) -> str:
-        unchanged = self.executor.loaded or signature(ledger.study.sources)
         exhausted = False
         while not self._stopped:
             why = self._enough(ledger)
@@ -120,7 +119,7 @@ class Session:
             wanted = self._wanted(ledger, new=not (why or exhausted))
             free = min(self.executor.capacity - self._running(ledger), wanted)
             if free > 0:
-                unchanged = self._follow_source(ledger, unchanged)
+                self._follow_source(ledger)
                 if not self._submit(ledger, free) and not ledger.full:
                     exhausted = True
             if ledger.in_flight == 0 and (why or exhausted) and not self._takes_over(ledger, why):
@@ -176,6 +175,7 @@ class Session:
             return
         late = out_of_time(self.spec.budget, ledger.spent)
         ended = self._stopping.abandon("the time was up") if late else self._stopping.stopped(closed)
+        ended += self._stopping.outdated(ledger.study.segment.id)
         for trial_id, outcome in ended:
             self._record(ledger, trial_id, outcome)
         for trial in self._stopping.promoted(closed):
@@ -229,15 +229,13 @@ class Session:
         """How many configurations there are; ``None`` if they are not counted."""
         return None if self.spec.space.continuous else self.spec.space.feasible.size
 
-    def _follow_source(self, ledger: Ledger, unchanged: Signature) -> Signature:
-        """If the objective's files were edited, begin a segment: all later trials use the new source."""
-        now = signature(ledger.study.sources)
-        if now != unchanged:
-            ledger.study = next_segment(self.store, ledger.study)
+    def _follow_source(self, ledger: Ledger) -> None:
+        """If the objective's files were edited, begin a segment: all that follows uses the new source."""
+        if self.executor.edited:
+            self.executor.reload()  # first: an edit after this is noticed the next time
+            ledger.study = next_segment(self.spec, self.store, ledger.study)
             for text in ledger.study.notes:
                 self.progress.note(text)
-            self.executor.reload()
-        return now
 
     # -- before and after ----------------------------------------------------------------------
 

@@ -120,15 +120,16 @@ class Store(StoreReader):
             return studies.create_study(connection, new, self._clock())
 
     def find_or_create_study(
-        self, new: NewStudy, environment: Mapping[str, Any] | None = None
+        self, new: NewStudy, environment: Mapping[str, Any] | None = None, *, newer_than: int = 0
     ) -> tuple[StudyRecord, bool]:
         """The newest study of this name and key, or a new one; and whether it is new.
 
+        ``newer_than``: the id of a study that will not do, nor will any before it.
         One step: of two searches that begin at once, one makes the study and the other joins it.
         """
         with self._database.write() as connection:
             contents.describe(connection, new.environment_hash, environment, self._clock())
-            return studies.find_or_create_study(connection, new, self._clock())
+            return studies.find_or_create_study(connection, new, newer_than, self._clock())
 
     def update_space(
         self, study_id: int, spec_text: str, document: Mapping[str, Any], space_hash: str
@@ -137,10 +138,10 @@ class Store(StoreReader):
         with self._database.write() as connection:
             studies.update_space(connection, study_id, spec_text, document, space_hash, self._clock())
 
-    def update_key(self, study: StudyRecord) -> None:
-        """Write the key and the document of ``study``, whose key covers more than it did before."""
+    def update_key(self, study_id: int, key: str, identity: Mapping[str, Any]) -> None:
+        """The source of a living study has changed, and with it the key and its ``identity``."""
         with self._database.write() as connection:
-            studies.update_key(connection, study.id, study.key, study.document)
+            studies.update_key(connection, study_id, key, identity)
 
     # -- segments, sessions, verdicts ------------------------------------------------------------
 

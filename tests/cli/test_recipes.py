@@ -154,6 +154,12 @@ def test_recipes_of_a_file_and_of_another_source(
     alone = call(verify, "--recipes", file)
     assert alone.return_value == 3
     assert "cannot be measured here: its space file is not known" in alone.stdout
+    document["spaces"]["small"]["file"] = "x" * 300  # longer than the name of a file can be
+    file.write_text(json.dumps(document))
+    nowhere = call(verify, "--recipes", file)
+    assert (
+        nowhere.return_value == 3 and "its space file" in nowhere.stdout and "is not there" in nowhere.stdout
+    )
 
 
 def test_recipes_of_a_file_know_how_busy_the_machine_was_then(folder: Path, tmp_path: Path) -> None:

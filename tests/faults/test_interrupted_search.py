@@ -7,7 +7,15 @@ import os
 import signal
 from pathlib import Path
 
-from tests.faults.searching import finished, integrity, start, wait_for_readings, wait_until_gone, write_study
+from tests.faults.searching import (
+    OBJECTIVE,
+    finished,
+    integrity,
+    start,
+    wait_for_readings,
+    wait_until_gone,
+    write_study,
+)
 
 
 def test_once_ends_with_the_best_so_far_measured_again(tmp_path: Path) -> None:
@@ -26,9 +34,12 @@ def test_once_ends_with_the_best_so_far_measured_again(tmp_path: Path) -> None:
 
 def test_twice_ends_at_once_and_loses_nothing(tmp_path: Path) -> None:
     write_study(tmp_path, finalists=2)
+    held = f"    if os.path.exists({str(tmp_path / 'held')!r}):\n        signal.pause()\n    return"
+    (tmp_path / "objective.py").write_text(f"import signal{OBJECTIVE.replace('    return', held)}")
     search = start(tmp_path, 100_000, "twice")
     wait_for_readings(search, tmp_path / "ledger", 12)
     before = finished(tmp_path)
+    (tmp_path / "held").touch()  # else the finale may be over before it is interrupted
     os.kill(search.pid, signal.SIGINT)
     assert search.stderr is not None
     while b"interrupted" not in search.stderr.readline():

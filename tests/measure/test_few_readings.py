@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 
+from autotune.measure import readings
 from autotune.measure.outcome import Estimate
+from autotune.measure.phases import gathering, meter, repeating
+from autotune.measure.phases import runner as running
 from autotune.measure.phases.runner import Runner
 from autotune.measure.readings import Sample
 from autotune.space.spec import Budget, MeasureSettings, Share
@@ -27,11 +29,27 @@ def test_a_trial_that_has_had_its_share_of_the_time_ends_with_the_fewest_reading
 class Slow(Tape):
     """Each reading takes long beside what a trial costs, whatever it says."""
 
+    now = 0.0
+    """The time by the clocks of all that is measured here, which stand still otherwise."""
+
     def measure(self, loaded: Any, rng: np.random.Generator) -> Any:
-        time.sleep(0.3)
+        Slow.now += 0.3
         return super().measure(loaded, rng)
 
 
+@pytest.fixture
+def clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in (
+        (readings, "perf_counter"),
+        (gathering, "perf_counter"),
+        (meter, "monotonic"),
+        (repeating, "monotonic"),
+        (running, "monotonic"),
+    ):
+        monkeypatch.setattr(module, name, lambda: Slow.now)
+
+
+@pytest.mark.usefixtures("clocks")
 @pytest.mark.parametrize(("first", "counted"), [(2.0, 1), (0.5, 2)])
 def test_where_time_is_limited_slow_readings_are_few(first: float, counted: int) -> None:
     objective = Slow([first, *noisy()])
@@ -51,6 +69,7 @@ class Restarted(Slow):
         return super().measure(loaded, rng)
 
 
+@pytest.mark.usefixtures("clocks")
 @pytest.mark.parametrize(("kind", "discarded"), [(Restarted, [""]), (Slow, ["warm-up", ""])])
 def test_the_first_run_of_a_slow_program_counts(kind: type[Slow], discarded: list[str]) -> None:
     """A default of 5 s had taken 15 of 40 s. What is compiled when it is called first is another matter."""

@@ -33,8 +33,12 @@ def test_a_process_that_waits_for_another_says_nothing_of_its_core() -> None:
 
 def test_a_process_that_computes_is_measured_itself() -> None:
     clock = Clock(Pace())
-    with clock:
-        until = time.process_time() + 0.05
-        while time.process_time() < until:
-            pass
-    assert clock.context["cpu"] >= 0.05 and measures_itself(clock.context)
+    for _ in range(4):  # a machine may stand still during one
+        with clock:
+            until = time.process_time() + 0.05
+            while time.process_time() < until:
+                pass
+        assert clock.context["cpu"] >= 0.05
+        if measures_itself(clock.context):
+            return
+    raise AssertionError(f"it waited for others all the time: {clock.context}")

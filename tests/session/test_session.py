@@ -28,6 +28,7 @@ from autotune.space import Choice, Flag, IntegerRange, OrderedValues, Space
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import Budget, PythonObjective
 from autotune.status import Status
+from autotune.store.records import ResultRecord
 from autotune.store.store import Store
 from tests.session.bowl import SPACE, bowl, proposals, spec
 
@@ -464,6 +465,28 @@ def test_lost_trials_are_handed_out_although_a_proposal_failed(tmp_path: Path) -
         again = ledger.propose(2)
         assert again[0].id == lost.id and len(again) == 2
         ledger.close("closed")
+
+
+class Forgetful(Store):
+    """Cannot tell what a study came to, as where the disk fails."""
+
+    def results_from(self, study_id: int, first: int) -> tuple[int, list[ResultRecord]]:
+        raise StoreError("not now")
+
+
+def test_a_search_that_cannot_take_up_its_study_is_over(tmp_path: Path) -> None:
+    """Its session stayed open: for as long as the process lived, nobody else could have its lost trial."""
+    given = spec(tmp_path)
+    environment = capture_environment(given)
+    with Forgetful.open(tmp_path / "study.db") as failing, Store.open(tmp_path / "study.db") as store:
+        study = open_study(given, store, environment)
+        first = Ledger(given, store, study, environment)
+        first.propose()
+        first.close("interrupted")
+        with pytest.raises(StoreError):
+            Ledger(given, failing, study, environment)
+        assert [session.reason for session in store.sessions(study.record.id)] == ["interrupted", "crashed"]
+        assert [trial.status for trial in store.trials(study.record.id)] == [Status.LOST]
 
 
 def test_measuring_the_finalists_again_is_no_time_of_searching(

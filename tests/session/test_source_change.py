@@ -7,6 +7,7 @@ from pathlib import Path
 
 import autotune
 from autotune.measure.outcome import Outcome
+from autotune.session.finale.finale import EDITED
 from autotune.session.progress import Best, Progress
 from autotune.space.configuration import Configuration
 from autotune.status import Status
@@ -151,3 +152,111 @@ def test_a_file_that_is_saved_while_workers_start_is_what_they_measure(tmp_path:
         (segment,) = {trial.segment_id for trial in result.trials}
         (frozen,) = store.segment(segment).artifacts.values()
         assert store.artifact(frozen) == file.read_bytes()
+
+
+REPORTED = """
+def measure(a, report):
+    for step in (1, 2, 3):
+        report(step, time=BASE + a / 100 + 1 / step)
+"""
+
+
+def test_a_trial_that_was_paused_before_an_edit_does_not_go_on_after_it(tmp_path: Path) -> None:
+    """It did, with the code of after, and its value was stored as one of the source of before."""
+    file = tmp_path / "objective.py"
+    file.write_text(f"BASE = 0\n{REPORTED}")
+    early = "random, early_stopping: {policy: successive-halving, max: 3}"
+    (tmp_path / "space.yaml").write_text(SPACE.replace("random", early))
+
+    class Rebaser(Editor):
+        def finished(self, *_: object) -> None:
+            self.count += 1
+            if self.count == 1:
+                self.file.write_text(f"BASE = 1000\n{REPORTED}")
+
+    store = tmp_path / "study.db"
+    result = autotune.search(tmp_path / "space.yaml", trials=9, store=store, progress=Rebaser(file))
+    with Store.open(store) as opened:
+        began = min(t.segment_id for t in result.trials)
+        old = [r.report for t in result.trials if t.segment_id == began for r in opened.reports_of(t.id)]
+    assert len({t.segment_id for t in result.trials}) == 2
+    assert old and all(report.metrics["time"] < 1000 for report in old)
+    ended = [t.message for t in result.trials if "source has changed" in t.message]
+    assert ended and all("stopped after 1 of 3" in message for message in ended)
+
+
+def test_a_module_that_an_edit_brings_in_is_frozen_too(tmp_path: Path) -> None:
+    """Only the files of before were, so that the same command began a new study."""
+    file = tmp_path / "objective.py"
+    file.write_text("def measure(a):\n    return 1.0\n")
+    (tmp_path / "space.yaml").write_text(SPACE)
+
+    class Importer(Editor):
+        def finished(self, *_: object) -> None:
+            self.count += 1
+            if self.count == 4:
+                (tmp_path / "helper.py").write_text("VALUE = 2.0\n")
+                self.file.write_text("import helper\n\ndef measure(a):\n    return helper.VALUE\n")
+
+    store = tmp_path / "study.db"
+    result = autotune.search(tmp_path / "space.yaml", trials=8, store=store, progress=Importer(file))
+    again = autotune.search(tmp_path / "space.yaml", trials=8, store=store)
+    assert again.study.id == result.study.id
+    with Store.open(store) as opened:
+        segment = opened.latest_segment(result.study.id)
+        assert segment is not None and {one["name"] for one in segment.document["files"]} == {
+            "helper.py",
+            "objective.py",
+        }
+
+
+FINALE = SPACE.replace("finalists: 0", "finalists: 1").replace("[0, 99], default: 0", "[0, 3], default: 3")
+FINALE += "budget: {time: 500s}  # with time for fresh processes on a slow machine too\n"
+SLOW = "def measure(a):\n    return 10.0 * (1 + a)\n"
+FAST = "def measure(a):\n    return 1.0 * (1 + a)\n"
+
+
+class LateEditor(Editor):
+    """Edits the objective once the last trial has ended, or once a winner is to be confirmed."""
+
+    def __init__(self, file: Path, *, confirming: bool) -> None:
+        super().__init__(file)
+        self._at_end = not confirming
+
+    def finished(self, *_: object) -> None:
+        self.count += 1
+        if self.count == 4 and self._at_end:
+            self.file.write_text(FAST)
+
+    def confirming(self, entrants: tuple[str, ...], runs: int, seconds: float) -> None:
+        if not self._at_end:
+            self.file.write_text(FAST)
+
+
+def measured_again(folder: Path, *, confirming: bool) -> tuple[autotune.Result, dict[str, set[float]], bool]:
+    """The result, what was read of each contender, and whether that is of another segment than the search."""
+    file, store = folder / "objective.py", folder / "study.db"
+    file.write_text(SLOW)
+    (folder / "space.yaml").write_text(FINALE)
+    editor = LateEditor(file, confirming=confirming)
+    result = autotune.search(folder / "space.yaml", trials=4, store=store, progress=editor)
+    with Store.open(store) as opened:
+        trials = opened.trials(result.study.id)
+        again = [trial for trial in trials if trial.purpose != "search"]
+        read = {str(t.purpose): {r.value for r in opened.readings(t.id) if not r.discarded} for t in again}
+    new = {t.segment_id for t in again}.isdisjoint(t.segment_id for t in trials if t.purpose == "search")
+    return result, read, new
+
+
+def test_a_finale_after_an_edit_is_of_the_new_source_and_says_so(tmp_path: Path) -> None:
+    """Its readings were stored as those of the source that the search had measured."""
+    result, read, new = measured_again(tmp_path, confirming=False)
+    assert new and read == {"default": {4.0}, "final": {1.0}}
+    assert result.defended and EDITED not in result.remark
+
+
+def test_runs_of_fresh_processes_end_when_the_objective_is_edited(tmp_path: Path) -> None:
+    """Those of the new source were joined with the readings of the old one, and decided who had won."""
+    result, read, new = measured_again(tmp_path, confirming=True)
+    assert not new and read == {"default": {40.0}, "final": {10.0}}
+    assert result.best == Configuration({"a": 0}) and EDITED in result.remark

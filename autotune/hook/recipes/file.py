@@ -64,8 +64,9 @@ def write_known(file: Path, new: Known, hint: str = "name another file") -> Know
     :func:`write_recipe`.
     """
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(file.parent):
+        folder = Path(os.path.realpath(file)).parent  # one lock, whatever links lead to the file
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder):
             there = read_known(file)
             kept = [one for one in there.recipes if not any(recipe.replaces(one) for recipe in new.recipes)]
             recipes = tuple(sorted([*kept, *new.recipes], key=place_in_file))

@@ -13,6 +13,7 @@ from autotune.hook.recipes.recipe import Known, Recipe
 from autotune.hook.recipes.staleness import changes, source_changed
 from autotune.hook.recipes.stored import environment_behind, readings_behind, recipe_of
 from autotune.hook.recipes.this_device import Here, this_device
+from autotune.provenance.code.files import is_file
 from autotune.provenance.environment import capture, compare
 from autotune.ready import ready_spaces
 from autotune.session.reproduction.agreement import UNMEASURABLE, Claim, Verification
@@ -130,7 +131,7 @@ def _spec_of(study: StudyRecord) -> StudySpec:
 def _spec_in(known: Known, recipe: Recipe) -> StudySpec:
     space = known.spaces.get(recipe.name)
     written = Path(space.file) if space is not None and space.file else None
-    file = written if written is not None and written.exists() else ready_spaces().get(recipe.name)
+    file = written if written is not None and is_file(written) else ready_spaces().get(recipe.name)
     if file is None:
         hint = "verify its study in the store that has it: autotune verify --study NAME"
         what = f"its space file {written} is not there" if written else "its space file is not known"

@@ -40,16 +40,18 @@ class KeptAwake:
     """
 
     def __init__(self, cores: Iterable[int]) -> None:
-        self._by_core = {
-            core: subprocess.Popen(
-                python_command(Waker(os.getpid(), core)),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                start_new_session=True,
-            )
-            for core in sorted(cores)
-            if hasattr(os, "SCHED_IDLE")
-        }
+        self._by_core: dict[int, subprocess.Popen[bytes]] = {}
+        try:
+            for core in sorted(cores) if hasattr(os, "SCHED_IDLE") else ():
+                self._by_core[core] = subprocess.Popen(
+                    python_command(Waker(os.getpid(), core)),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    start_new_session=True,
+                )
+        except BaseException:
+            self.close()  # nobody else knows those that have begun
+            raise
 
     @property
     def cores(self) -> tuple[int, ...]:

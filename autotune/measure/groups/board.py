@@ -9,6 +9,7 @@ import mmap
 import os
 import struct
 from dataclasses import dataclass
+from io import FileIO
 
 from autotune.measure.clocks import monotonic
 
@@ -35,11 +36,11 @@ class Board:
         self._memory = mmap.mmap(descriptor, world * _STRIDE)
 
     @staticmethod
-    def make(world: int) -> int:
-        """A new descriptor of shared memory for ``world`` ranks."""
-        descriptor = os.memfd_create("autotune-board", os.MFD_CLOEXEC)
-        os.ftruncate(descriptor, world * _STRIDE)
-        return descriptor
+    def make(world: int) -> FileIO:
+        """A new file of shared memory for ``world`` ranks. A board outlives it."""
+        memory = FileIO(os.memfd_create("autotune-board", os.MFD_CLOEXEC), "r+")
+        memory.truncate(world * _STRIDE)
+        return memory
 
     def write(self, rank: int, step: int, phase: str, within: float = 0.0) -> float:
         """Note a sign of life; returns its time."""

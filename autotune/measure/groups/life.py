@@ -52,17 +52,15 @@ class GroupLife:
         self.awake = KeptAwake(())
         self._network = network
         self._was_called = False
-        self._meeting = make_scratch("meeting")
-        board = Board.make(len(devices))
-        self._board = Board(board, len(devices))
-        try:
-            self._start(spread(devices, allowed_here()), board, environment, preload, name)
-            self._join()
-        except BaseException:
-            self.close()
-            raise
-        finally:
-            os.close(board)
+        with Board.make(len(devices)) as memory:
+            self._board = Board(memory.fileno(), len(devices))
+            self._meeting = make_scratch("meeting")
+            try:
+                self._start(spread(devices, allowed_here()), memory.fileno(), environment, preload, name)
+                self._join()
+            except BaseException:
+                self.close()
+                raise
 
     @property
     def alive(self) -> bool:

@@ -202,6 +202,12 @@ class Stopping:
         """End all paused trials; returns them as :meth:`stopped` does."""
         return self._release(dict.fromkeys(self._paused(), reason))
 
+    def outdated(self, segment_id: int) -> list[tuple[int, Outcome]]:
+        """End the paused trials that were begun with another source than that of this segment."""
+        began = {i: self._in_flight[i].trial.segment_id for i in self._paused()}
+        why = "the objective's source has changed"
+        return self._release({i: why for i, segment in began.items() if segment != segment_id})
+
     def _paused(self) -> dict[int, Outcome]:
         """The outcome so far of each paused trial, by id, in the order in which they were given."""
         return {

@@ -20,7 +20,6 @@ from types import MappingProxyType
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Estimate, Outcome, Reading, Report
 from autotune.measure.reports import Curve
-from autotune.provenance.code.files import Signature
 from autotune.session.same_code import Known
 from autotune.space.configuration import Configuration
 
@@ -105,12 +104,14 @@ class Executor(ABC):
     """The best so far, set by the session. It is looked at when a measurement begins, so that a hopeless one
     can be stopped early."""
 
-    loaded: Signature | None = None
-    """The signature of the objective's files before any worker loaded them; ``None``: there are none to load.
-    If one is edited while workers start, they have loaded another source than the session freezes then."""
-
     listener: Listener = staticmethod(unheard)
     """Called in :meth:`poll` for each report of a ticket that has a curve, in the order of reporting."""
+
+    @property
+    def edited(self) -> bool:
+        """Whether the objective's files have changed since before any process loaded them, or since the last
+        :meth:`reload`. What starts now loads the new ones."""
+        return False
 
     def remember(self, known: Mapping[str, Known]) -> None:  # noqa: B027 - not all compile
         """Learn which code was measured before, by its fingerprint: it is not measured again."""

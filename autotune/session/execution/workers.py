@@ -67,7 +67,7 @@ class WorkerExecutor(Executor):
         self.spec = spec
         self.settings = spec.measure
         self.long_lived = not isinstance(spec.objective, CommandObjective)  # each run of a program is one
-        self.loaded = signature(source_files(spec.objective))
+        self._note_source()
         self._crew = Crew(spec, device, prepare_workers, compiled, lanes, meanwhile)
         self._waiting = Waiting()
         self._settling = Settling(self._crew, self._waiting, spec.goals[0].name, self._listen)
@@ -78,6 +78,15 @@ class WorkerExecutor(Executor):
         return self._crew.cores
 
     # -- the contract --------------------------------------------------------------------------
+
+    @property
+    def edited(self) -> bool:
+        return signature(self._sources) != self._loaded
+
+    def _note_source(self) -> None:
+        """Look at the objective's files before they are loaded: they may be edited while workers start."""
+        self._sources = source_files(self.spec.objective)
+        self._loaded = signature(self._sources)
 
     def remember(self, known: Mapping[str, Known]) -> None:
         self._waiting.remember(known)
@@ -123,6 +132,7 @@ class WorkerExecutor(Executor):
 
     def reload(self) -> None:
         """A trial that is being measured goes on to its end, with the code by which it was prepared."""
+        self._note_source()
         stale = self._waiting.take_all()
         self._waiting.remember({})  # what was measured before is other code
         stale += [slot.take() for slot in self._crew.preparers if slot.job]

@@ -43,8 +43,9 @@ def shift(
 ) -> float:
     """The factor by which the ratio of ``one`` to the ``other`` is larger ``again`` than when ``searched``.
 
-    A load does so: it delays what runs for long more than what is soon over. 1 where it cannot be told, or
-    neither reads worse now: then it was the search that was disturbed, and the finale is the truer one.
+    A load does so: it delays what runs for long more than what is soon over. An objective that slows down
+    steadily does so too, since the winner was searched later. 1 where it cannot be told, or neither reads
+    worse now: then it was the search that was disturbed, and the finale is the truer one.
     """
     values = [(searched.get(own, 0.0), again.get(own, 0.0)) for own in (one, other)]
     if not all(0.0 < part < math.inf for pair in values for part in pair):
@@ -59,9 +60,9 @@ def say_shift(factor: float) -> str:
     if 1 / APART < factor < APART:
         return ""
     return (
-        f"the ratio of the default to the winner is {_times(factor)} as in the search:"
-        " something (a load, a cache) slows one of them more than the other, and the speed-up may be another"
-        " without it; autotune verify measures both again"
+        f"the ratio of the default to the winner is {_times(factor)} as in the search: one of them has slowed"
+        " down more than the other since (a load, a cache, or an objective that slows down as it goes), and"
+        " the speed-up may be another without that; autotune verify measures both again"
     )
 
 

@@ -34,6 +34,9 @@ from autotune.store.records import Place, TrialRecord
 IN_ONE_PROCESS = "each was read in one process: what differs from process to process is not in the interval"
 
 
+EDITED = "the objective was edited meanwhile: readings taken after that may be of the new source"
+
+
 def defend(
     executor: Executor,
     ledger: Ledger,
@@ -141,6 +144,8 @@ def remeasure(
         kept.finish({c.label: _cut_short(c) for c in contenders}, ledger.environment_hash)
         raise
     progress.defended(rounds)
+    if executor.edited:
+        verdict["remark"] = "; ".join(filter(None, [str(verdict["remark"]), EDITED]))
     noisy = [r for c in contenders for r in scattered(c.readings, spec.goals[0])]
     document = verdict | {
         "rounds": rounds,

@@ -98,7 +98,7 @@ def read_in_fresh_processes(
     """Read the contenders of ``plan`` in its runs; a baseline that fails is left out from then on.
 
     ``before`` is the number of rounds in which they were read already. New readings are added to those that
-    they have. ``after_run`` is called after each run.
+    they have. ``after_run`` is called after each run. If the objective is edited, there are no more runs.
     """
     asked: Sequence[Contender] = plan.contenders
     runs: list[Mapping[str, tuple[float, ...]]] = []
@@ -107,6 +107,8 @@ def read_in_fresh_processes(
         run = len(runs) + 1
         fresh = [Contender(contender.label, contender.what) for contender in asked]
         rounds, outcomes = read_again(spec, executor, fresh, ROUNDS, before, run=run)
+        if executor.edited:
+            break  # the processes of this run may have loaded another source than those before
         before += rounds
         for contender, again in zip(asked, fresh, strict=True):
             contender.readings += [replace(r, context={**r.context, "process": run}) for r in again.readings]

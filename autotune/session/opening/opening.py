@@ -8,7 +8,6 @@ another number of cores to measure on, as if the machine were another one.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 
 from autotune.errors import InputError, Location, NothingFeasibleError
 from autotune.errors import Problem as Fault
@@ -21,7 +20,7 @@ from autotune.session.opening.changed_space import say_changed_space
 from autotune.session.opening.identity import Identity, describe_objective, identify, say_difference
 from autotune.session.same_failure import only_mistake
 from autotune.space.reading.places import place_of
-from autotune.space.spec import CallableObjective, ReplayObjective, StudySpec
+from autotune.space.spec import ReplayObjective, StudySpec
 from autotune.store.records import NewStudy, SegmentRecord, StudyRecord
 from autotune.store.store import Store
 
@@ -32,8 +31,6 @@ class OpenedStudy:
 
     record: StudyRecord
     segment: SegmentRecord
-    sources: tuple[Path, ...]
-    """The objective's files, to be loaded anew if they change during the search."""
     notes: tuple[str, ...]
     """What the user should be told: that and why the study is new, that its space or its code has changed."""
 
@@ -53,8 +50,7 @@ def open_study(
     """
     try_strategy(spec)
     require_sources(spec.objective)
-    sources = source_files(spec.objective)
-    source = snapshot(sources)
+    source = snapshot(source_files(spec.objective))
     identity = identify(spec, source.source_hash, environment.machine_key)
     record, notes = _find_or_begin(spec, store, environment, identity, fresh, goes_on)
     document = _document(spec, identity)
@@ -66,9 +62,7 @@ def open_study(
     if unread := unread_sources(spec.objective):
         notes.append(unread)
     segment, changed = _segment(store, record, source)
-    loaded = isinstance(spec.objective, CallableObjective | ReplayObjective)  # once, by this very process
-    watched = () if loaded else sources
-    return OpenedStudy(record, segment, watched, (*notes, *changed))
+    return OpenedStudy(record, segment, (*notes, *changed))
 
 
 def is_begun(spec: StudySpec, store: Store, environment: Environment) -> bool:
@@ -125,19 +119,19 @@ def _written(record: StudyRecord) -> tuple[str, str, object]:
     return record.space_hash, record.spec_text, record.space_file
 
 
-def next_segment(store: Store, opened: OpenedStudy) -> OpenedStudy:
+def next_segment(spec: StudySpec, store: Store, opened: OpenedStudy) -> OpenedStudy:
     """Freeze the objective's files again, which changed while the search runs, and begin a new segment.
 
     From now on the study's key is that of the new files, so that the same command goes on with it.
     """
-    source = snapshot(opened.sources)
+    source = snapshot(source_files(spec.objective))  # it may import other files now
     segment, notes = _segment(store, opened.record, source)
     before = Identity(**opened.record.document["identity"])
     now = replace(before, source=source.source_hash)
-    document = {**opened.record.document, "identity": asdict(now)}
-    record = replace(opened.record, key=now.key, document=document)
+    identity = asdict(now)
     if now != before:
-        store.update_key(record)
+        store.update_key(opened.record.id, now.key, identity)
+    record = replace(opened.record, key=now.key, document={**opened.record.document, "identity": identity})
     return replace(opened, record=record, segment=segment, notes=notes)
 
 
@@ -184,7 +178,8 @@ def _find_or_begin(
         f"a new study, because all trials of {record.label} failed by a mistake, which says nothing of"
         f" their configurations: {mistake}"
     )
-    return store.create_study(replace(new, parent_id=record.id), described), [reason]
+    after, _ = store.find_or_create_study(replace(new, parent_id=record.id), described, newer_than=record.id)
+    return after, [reason]
 
 
 def _document(spec: StudySpec, identity: Identity) -> dict[str, object]:

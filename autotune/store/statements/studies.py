@@ -36,12 +36,16 @@ def create_study(connection: sa.Connection, new: NewStudy, now: float) -> StudyR
     return StudyRecord(id=new_id(result), **fields)
 
 
-def find_or_create_study(connection: sa.Connection, new: NewStudy, now: float) -> tuple[StudyRecord, bool]:
-    """The newest study of this name and key, or a new one; and whether it is new."""
+def find_or_create_study(
+    connection: sa.Connection, new: NewStudy, newer_than: int, now: float
+) -> tuple[StudyRecord, bool]:
+    """The newest study of this name and key with a larger id, or a new one; and whether it is new."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("LOCK TABLE studies IN SHARE ROW EXCLUSIVE MODE"))
     found = find_study(connection, new.name, new.key)
-    return (found, False) if found else (create_study(connection, new, now), True)
+    if found is not None and found.id > newer_than:
+        return found, False
+    return create_study(connection, new, now), True
 
 
 def list_studies(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[StudyRecord]:
@@ -132,10 +136,13 @@ def update_space(
     )
 
 
-def update_key(connection: sa.Connection, study_id: int, key: str, document: Mapping[str, Any]) -> None:
-    """Replace the key of a study, and the document that it follows from."""
+def update_key(connection: sa.Connection, study_id: int, key: str, identity: Mapping[str, Any]) -> None:
+    """Replace the key of a study, and the identity that it follows from; its space may be another by now."""
     lock_study(Direct.through(connection), study_id)
-    connection.execute(sa.update(studies).where(studies.c.id == study_id).values(key=key, document=document))
+    document = connection.scalar(sa.select(studies.c.document).where(studies.c.id == study_id))
+    assert document is not None
+    values = {"key": key, "document": {**document, "identity": identity}}
+    connection.execute(sa.update(studies).where(studies.c.id == study_id).values(**values))
 
 
 def list_space_revisions(connection: sa.Connection, study_id: int) -> list[SpaceRevision]:

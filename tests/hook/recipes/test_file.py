@@ -167,6 +167,18 @@ def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     assert len(read_recipes(file)) == 20
 
 
+def test_one_who_writes_through_a_link_waits_for_the_others(tmp_path: Path) -> None:
+    """Each had locked the folder where its own name of the file is, and one lost what the other wrote."""
+    file, link = tmp_path / "own" / "recipes.json", tmp_path / "linked" / "recipes.json"
+    write_recipe(file, RECIPE)
+    link.parent.mkdir()
+    link.symlink_to(file)
+    cases = [replace(RECIPE, case=Case({"n": n}, {})) for n in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write_recipe, [file, link] * 20, cases))
+    assert len(read_recipes(file)) == 41 and link.is_symlink()
+
+
 def damaged(**changed: object) -> str:
     """A file with one recipe, in which something is not as it should be."""
     recipe = {"name": "a", "device": "b", "workload": {}, "configuration": {"x": 1}} | changed

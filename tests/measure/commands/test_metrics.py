@@ -70,7 +70,7 @@ def test_a_pattern_that_matches_nothing_is_said_with_what_was_printed(tmp_path: 
 
 def test_the_wall_clock(tmp_path: Path) -> None:
     objective = runner(tmp_path, "sleep", "0.2", metrics_from="wall")
-    assert 0.2 <= measure(objective)["time"] < 5
+    assert 0.2 <= measure(objective)["time"] < 60
 
 
 def test_a_metrics_file_of_this_run(tmp_path: Path) -> None:

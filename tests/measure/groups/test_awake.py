@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 
+import psutil
 import pytest
 
 from autotune.measure.groups.awake import KeptAwake
@@ -41,6 +43,22 @@ def test_a_stopped_one_ends_too_and_a_dead_one_does_no_harm() -> None:
     for keeper in (stopped, killed):
         keeper.close()
         assert not any(Path(f"/proc/{pid}").exists() for pid in keeper.processes)
+
+
+def test_where_only_some_can_be_started_none_goes_on() -> None:
+    """Those that had begun ran until the worker ended, and took what it left of their cores."""
+    before = psutil.Process().children()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = [os.open(os.devnull, os.O_RDONLY) for _ in range(6)]
+    for descriptor in free:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(free), hard))  # five, as one needs while it starts
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            KeptAwake([CORE, CORE + 1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert psutil.Process().children() == before
 
 
 @pytest.mark.skipif(bool(quota_works()), reason=quota_works())

@@ -71,8 +71,8 @@ def test_who_is_slow_is_judged_by_the_others() -> None:
 
 
 def test_signs_of_life_are_read_as_they_were_written() -> None:
-    descriptor = Board.make(3)
-    writer, reader = Board(descriptor, 3), Board(descriptor, 3)
+    with Board.make(3) as memory:
+        writer, reader = Board(memory.fileno(), 3), Board(memory.fileno(), 3)
     at = writer.write(1, 7, "é" * 60)
     beat = reader.read(1)
     assert (beat.at, beat.step) == (at, 7) and beat.phase.startswith("é" * 24)
@@ -86,8 +86,8 @@ def test_a_function_is_found_by_its_module_and_file() -> None:
 
 
 def test_a_slot_is_never_seen_half_written() -> None:
-    descriptor = Board.make(1)
-    board = Board(descriptor, 1)
+    with Board.make(1) as memory:
+        board = Board(memory.fileno(), 1)
     board.write(0, 1, "phase")
     writer = os.fork()
     if writer == 0:

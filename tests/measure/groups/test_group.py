@@ -93,13 +93,13 @@ def test_who_hangs_is_named_with_its_phase(pair: ProcessGroup) -> None:
 
 def test_a_call_has_a_limit_even_if_all_show_signs_of_life(pair: ProcessGroup) -> None:
     pair.run(functions.who)
-    with pytest.raises(RankSilent, match=r"rank 1 is the last after 0.5 s, in 'reduce' at step 2"):
-        pair.run(functions.fault, "hang in a loop that lives", seconds=0.5)
+    with pytest.raises(RankSilent, match=r"rank 1 is the last after 2 s, in 'reduce' at step 2"):
+        pair.run(functions.fault, "hang in a loop that lives", seconds=2.0)
 
 
 def test_the_memory_cap_of_a_device_is_real() -> None:
     devices = [Device(), Device(memory=96 << 20)]
-    with ProcessGroup(devices, stall=3.0) as group, pytest.raises(OutOfMemory, match="rank 1"):
+    with ProcessGroup(devices, stall=60.0) as group, pytest.raises(OutOfMemory, match="rank 1"):
         group.run(functions.fault, "eat memory")
 
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from autotune.measure.groups import life
 from autotune.measure.groups.device import Device, DeviceLimits
 from autotune.measure.groups.network import Loopback
+
+
+def test_a_group_whose_memory_cannot_be_shared_keeps_no_descriptor() -> None:
+    """That of the memory stayed open."""
+    before = set(Path("/proc/self/fd").iterdir())
+    with pytest.raises(ValueError, match="empty"):
+        life.GroupLife((), Loopback(), {}, (), "test")
+    assert set(Path("/proc/self/fd").iterdir()) == before
 
 
 class Limits(DeviceLimits):

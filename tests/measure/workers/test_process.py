@@ -181,7 +181,7 @@ def test_waiting_for_another_search_is_no_time_of_its_own(start: Start, tmp_path
     with (tmp_path / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         worker.wait()
-        worker.ask(Measure(Configuration({"x": 1}), None, 1, 60), 0.5)
+        worker.ask(Measure(Configuration({"x": 1}), None, 1, 60), 1.0)
         first = worker.deadline
         while worker.deadline < first + 1.0:
             assert worker.attend() is None

@@ -37,7 +37,7 @@ def test_searches_that_begin_or_find_a_change_at_once_have_one_segment(tmp_path:
         assert opened.segment == open_study(given, other, environment).segment
 
         (tmp_path / "objective.py").write_text("def unused(x, y):\n    return 2.0\n")
-        store.then = lambda: next_segment(other, opened)
-        mine = next_segment(store, opened)
+        store.then = lambda: next_segment(given, other, opened)
+        mine = next_segment(given, store, opened)
         assert mine.segment.number == 1 and "source changed since segment 0" in mine.notes[0]
         assert mine.segment == other.latest_segment(opened.record.id)

@@ -75,6 +75,14 @@ class TestStudies:
         assert store.find_study("gemm", "c") is None
         assert store.find_study("other", "a") is None
 
+    def test_of_searches_that_need_a_newer_study_the_first_makes_it(self, store: Store) -> None:
+        """Each made one, where all trials of the study before had failed by a mistake."""
+        old = store.create_study(new_study(key="a"))
+        made, new = store.find_or_create_study(new_study(key="a"), newer_than=old.id)
+        assert new and made.id != old.id
+        assert store.find_or_create_study(new_study(key="a"), newer_than=old.id) == (made, False)
+        assert store.find_or_create_study(new_study(key="a")) == (made, False)
+
     def test_a_living_study_keeps_its_earlier_spaces(self, store: Store, clock: Clock) -> None:
         study = store.create_study(new_study())
         store.update_space(study.id, "second", {"space": 2}, "space2")
@@ -87,6 +95,15 @@ class TestStudies:
         assert (second.spec_text, second.space_hash, second.replaced_at) == ("second", "space2", clock.now)
         with pytest.raises(InputError):
             store.update_space(99, "x", {}, "x")
+
+    def test_a_new_key_leaves_the_space_that_another_search_has_written(self, store: Store) -> None:
+        """A search whose objective was edited wrote its own document, with the space of before."""
+        study = store.create_study(new_study())
+        store.update_space(study.id, "second", {"space": 2, "identity": {"source": "a"}}, "space2")
+        store.update_key(study.id, "another", {"source": "b"})
+        now = store.study(study.id)
+        assert (now.key, now.space_hash) == ("another", "space2")
+        assert now.document == {"space": 2, "identity": {"source": "b"}}
 
     def test_counts_search_trials_by_status(self, store: Store) -> None:
         one, two = bench(store, "one"), bench(store, "two")
