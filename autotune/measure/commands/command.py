@@ -48,6 +48,7 @@ from autotune.errors import InputError
 from autotune.measure.commands.another_python import say_another_python
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.handing import Missed, missed_knobs
+from autotune.measure.commands.heard import Heard
 from autotune.measure.commands.left_running import ended_with_run
 from autotune.measure.commands.metrics import mark_as_old, read_metrics
 from autotune.measure.commands.problems import problems
@@ -153,8 +154,8 @@ class CommandRunner(Objective):
                 if (missed := self._missed(run, listener)).none_arrived:
                     raise CommandCrashed(missed.mistake, None, missed.mistake, sure=True) from stopped
                 raise
-            if not ended.succeeded:
-                raise listener.heard.failure() or self._crash(ended)
+            if not ended.succeeded or listener.heard.has_failed:
+                raise listener.heard.failure() or self._crash(ended, listener.heard)
             missed = self._missed(run, listener)
             if missed.mistake:
                 raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
@@ -162,7 +163,9 @@ class CommandRunner(Objective):
             facts = {**missed.facts, **({LEFT_RUNNING: left} if left else {})}
             return Sample(metrics, facts=facts) if facts else metrics
 
-    def _crash(self, ended: Finished) -> CommandCrashed:
+    def _crash(self, ended: Finished, heard: Heard) -> CommandCrashed:
+        if ended.succeeded:
+            return CommandCrashed(f"{heard.message}: it ended the run, and the program caught it", ended)
         program, mistake = self.spec.arguments[0], mistake_of_program(ended, self.spec.arguments)
         why = say_another_python(program, ended.last_words, self.spec.environment.get("PATH"))
         said = f"{program}: {ended.how}{ended.last_words}{why}"

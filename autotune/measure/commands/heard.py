@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autotune.errors import listed, nearest
+from autotune.measure.diagnostics import is_of_memory
 from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
 
 _SIGNALS: Mapping[str, type[Signal]] = {
@@ -39,13 +40,22 @@ class Heard:
 
     def failure(self) -> Signal | None:
         """The signal that the program's exception stands for, if it does."""
-        message = str(self.failed.get("message", ""))
         kinds = self.failed.get("kinds", ())
         if kind := _SIGNALS.get(str(self.failed.get("status", ""))):
-            return kind(message)
-        if "MemoryError" in kinds or "OutOfMemoryError" in kinds:
-            return OutOfMemory(message)
+            return kind(self.message)
+        if "MemoryError" in kinds or "OutOfMemoryError" in kinds or is_of_memory(self.message):
+            return OutOfMemory(self.message)
         return None
+
+    @property
+    def message(self) -> str:
+        """What the exception that ended its last run says; empty if none did."""
+        return str(self.failed.get("message", ""))
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether an error ended its last run. ``SystemExit`` and the like are ends, and no errors."""
+        return "status" in self.failed or "Exception" in self.failed.get("kinds", ())
 
     def never_asked(self, knobs: Sequence[str]) -> str:
         """The message that a program with the hook did not ask for some of ``knobs``; empty if it did."""

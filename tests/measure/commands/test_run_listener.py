@@ -12,7 +12,7 @@ import pytest
 
 from autotune.measure.commands.command import CommandRunner
 from autotune.measure.commands.crashed import CommandCrashed
-from autotune.measure.objective import Context, OutOfMemory
+from autotune.measure.objective import Context, Diverged, Infeasible, OutOfMemory
 from autotune.measure.outcome import Outcome, Report
 from autotune.measure.phases.runner import Runner
 from autotune.measure.reports import Curve, Reporter
@@ -77,6 +77,47 @@ def test_memory_that_runs_out_is_no_crash(tmp_path: Path) -> None:
     script = TRAIN.replace("    for", "    raise MemoryError('9 GiB')\n    for")
     with pytest.raises(OutOfMemory, match="MemoryError: 9 GiB"):
         measure(command(tmp_path, script), lr=0.5)
+
+
+CAUGHT = """
+import autotune
+try:
+    with autotune.run("train") as run:
+        run.knob("lr", default=0.1)
+        run.report(1, loss=0.5)
+        raise ERROR
+except BaseException as error:
+    print("training failed:", error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "signal", "says"),
+    [
+        ("ValueError('too wide')", CommandCrashed, "ValueError: too wide: it ended the run, and the program"),
+        ("RuntimeError('CUDA out of memory. Tried 2 GiB')", OutOfMemory, "CUDA out of memory"),
+        ("MemoryError", OutOfMemory, "MemoryError"),
+        ("autotune.Infeasible('too wide')", Infeasible, "too wide"),
+        ("autotune.Diverged('inf')", Diverged, "inf"),
+    ],
+)
+def test_an_error_that_left_the_run_counts_where_the_program_catches_it_as_well(
+    tmp_path: Path, error: str, signal: type[Exception], says: str
+) -> None:
+    """Each was `ok` with the loss that it had reported before, and might have won."""
+    with pytest.raises(signal, match=says):
+        measure(command(tmp_path, CAUGHT.replace("ERROR", error)), lr=0.5)
+
+
+@pytest.mark.parametrize("end", ["SystemExit(0)", "GeneratorExit"])
+def test_what_ends_a_run_without_an_error_is_no_failure(tmp_path: Path, end: str) -> None:
+    assert measure(command(tmp_path, CAUGHT.replace("ERROR", end)), lr=0.5) == {"loss": 0.5}
+
+
+def test_of_several_runs_the_last_decides(tmp_path: Path) -> None:
+    """A script may try again with smaller batches."""
+    script = CAUGHT.replace("ERROR", "MemoryError") + TRAIN
+    assert measure(command(tmp_path, script), lr=0.5)["loss"] == 0.1
 
 
 def test_a_missing_metric_names_those_that_were_reported(tmp_path: Path) -> None:
