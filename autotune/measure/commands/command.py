@@ -56,7 +56,7 @@ from autotune.measure.commands.run import FOLDER_VARIABLE, CommandRun
 from autotune.measure.commands.run_listener import Overlong, RunListener
 from autotune.measure.commands.shared_folder import BuildStamp, alone_at
 from autotune.measure.objective import Context, Infeasible, Objective, WrongAnswer
-from autotune.measure.outcome import LEFT_RUNNING
+from autotune.measure.outcome import LEFT_RUNNING, MISTAKE
 from autotune.measure.phases.mistakes import mistake_of_program
 from autotune.measure.program import Finished
 from autotune.measure.readings import Sample
@@ -65,6 +65,7 @@ from autotune.measure.stopped import Stopped
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import FOLDER, names
 from autotune.space.spec import CommandObjective, MetricSpec
+from autotune.status import Status
 
 
 class CommandRunner(Objective):
@@ -150,15 +151,18 @@ class CommandRunner(Objective):
             except Overlong:
                 goal = next(metric.name for metric in self.metrics if metric.goal)
                 return Sample({goal: self.worth_seconds}, cut_off=True)
-            except Stopped as stopped:  # being behind others means nothing if no knob has reached it
-                if (missed := self._missed(run, listener)).none_arrived:
-                    raise CommandCrashed(missed.mistake, None, missed.mistake, sure=True) from stopped
+            except Stopped as stopped:
+                missed = self._missed(run, listener)
+                if missed.none_arrived or (missed.mistake and stopped.status is Status.OK):
+                    raise _unreached(missed) from stopped  # how good it was means nothing then
+                if missed.mistake and stopped.status is Status.PRUNED:  # it may have asked later
+                    return Sample({}, facts={MISTAKE: missed.mistake})
                 raise
             if not ended.succeeded or listener.heard.has_failed:
                 raise listener.heard.failure() or self._crash(ended, listener.heard)
             missed = self._missed(run, listener)
             if missed.mistake:
-                raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
+                raise _unreached(missed, ended)
             metrics = read_metrics(self.spec, self.metrics, ended, file, listener.heard)
             facts = {**missed.facts, **({LEFT_RUNNING: left} if left else {})}
             return Sample(metrics, facts=facts) if facts else metrics
@@ -226,6 +230,10 @@ class CommandRunner(Objective):
                 _prepare(run)
                 stamp.write(run.configuration.hash)
             yield
+
+
+def _unreached(missed: Missed, ended: Finished | None = None) -> CommandCrashed:
+    return CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
 
 
 def _prepare(run: CommandRun) -> None:

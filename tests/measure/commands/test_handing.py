@@ -226,6 +226,31 @@ def test_one_that_asks_for_none_of_them_is_a_sure_mistake_and_one_that_asks_for_
     assert outcome.facts[MISTAKE] == outcome.message and SURE not in outcome.facts
 
 
+TRAIN = """
+import autotune
+with autotune.run("train") as run:
+    run.knob("tile", default=1)
+    for step in range(1, 30):
+        run.report(step, time=1.0 / step)
+        if run.should_stop:
+            break
+"""
+
+
+@pytest.mark.parametrize(("stops_at", "status"), [(None, Status.CRASHED), (3, Status.PRUNED)])
+def test_a_training_that_is_ended_before_it_asks_for_a_knob_has_failed_once_it_was_complete(
+    tmp_path: Path, stops_at: int | None, status: Status
+) -> None:
+    """One that went on after its last step was `ok`, and a knob without any effect was in the winner."""
+    outcome = Runner(program(tmp_path, TRAIN), METRICS, MeasureSettings()).measure(
+        lambda: BOTH,
+        1,
+        reporter=Reporter(Curve(9, "time", (3,)), lambda report, waits: "slow" * (report.step == stops_at)),
+    )
+    assert outcome.status is status
+    assert "never asked for the knob 'depth'" in str(outcome.facts[MISTAKE])
+
+
 def test_placeholders_of_the_workload_and_the_config_file_are_no_knobs(tmp_path: Path) -> None:
     command = CommandObjective(
         ("x", "{workload.n}", "{config}"), tmp_path, config_file="x.ini", config_text="{tile}"
