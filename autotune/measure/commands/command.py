@@ -155,16 +155,17 @@ class CommandRunner(Objective):
                 missed = self._missed(run, listener)
                 if missed.none_arrived or (missed.mistake and stopped.status is Status.OK):
                     raise _unreached(missed) from stopped  # how good it was means nothing then
+                facts = listener.heard.facts
                 if missed.mistake and stopped.status is Status.PRUNED:  # it may have asked later
-                    return Sample({}, facts={MISTAKE: missed.mistake})
-                raise
+                    facts |= {MISTAKE: missed.mistake}
+                return Sample({}, facts=facts)
             if not ended.succeeded or listener.heard.has_failed:
                 raise listener.heard.failure() or self._crash(ended, listener.heard)
             missed = self._missed(run, listener)
             if missed.mistake:
                 raise _unreached(missed, ended)
             metrics = read_metrics(self.spec, self.metrics, ended, file, listener.heard)
-            facts = {**missed.facts, **({LEFT_RUNNING: left} if left else {})}
+            facts = {**listener.heard.facts, **missed.facts, **({LEFT_RUNNING: left} if left else {})}
             return Sample(metrics, facts=facts) if facts else metrics
 
     def _crash(self, ended: Finished, heard: Heard) -> CommandCrashed:

@@ -23,7 +23,7 @@ from autotune.measure.commands.handing import unwritten
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import READ
 from autotune.measure.objective import Context
-from autotune.measure.outcome import MISTAKE, SURE, UNREACHED, Outcome
+from autotune.measure.outcome import MISTAKE, OWN_DEFAULTS, SURE, UNREACHED, Outcome
 from autotune.measure.phases.runner import Runner
 from autotune.measure.readings import Sample
 from autotune.measure.reports import SILENT, Curve, Reporter
@@ -131,7 +131,8 @@ def test_one_of_several_that_never_gets_there_is_named_in_the_facts(tmp_path: Pa
 
 
 def test_a_program_may_ask_for_them(tmp_path: Path) -> None:
-    assert measure(program(tmp_path, ASK + PRINT)) == {"time": 2.0}
+    sample = measure(program(tmp_path, ASK + PRINT))
+    assert sample == Sample({"time": 2.0}, facts={OWN_DEFAULTS: {"tile": 1, "depth": 1}})
 
 
 @pytest.mark.parametrize("when", ["prepare", "check"])
