@@ -242,7 +242,7 @@ class Run:
             self._stop.forget()
         try:
             if self._reports is not None:
-                self._reports.end(self._knobs.asked, error)
+                self._reports.end(self._knobs.defaults, error)
             elif not self._link.has_reporter:
                 self._say_that_nobody_reports()
         finally:

@@ -6,6 +6,8 @@ import re
 import signal
 from itertools import zip_longest
 
+from autotune.measure.torchrun import without_torchrun
+
 MOST_MESSAGE = 2000
 """How many characters of a message are kept with a trial."""
 _CUT = " ..."
@@ -70,7 +72,7 @@ _NO_MEMORY = re.compile(
 def telling_line(text: str) -> str:
     """The first error that a compiler names, what a language's runtime gives as the reason, or else the last
     line that says more than that something failed. Empty where there is no line at all."""
-    lines = text.strip().splitlines()
+    lines = without_torchrun(text).strip().splitlines()
     telling = [line for line in lines if not _ONLY_THAT_IT_FAILED.match(line)] or lines
     error = next((line for line in telling if _COMPILER_ERROR.match(line)), "")
     return (error or _runtimes_reason(telling) or _last(telling)).strip()

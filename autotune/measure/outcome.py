@@ -16,6 +16,9 @@ SURE = "sure"
 UNREACHED = "unreached"
 """In the facts of a trial of a command: the names of the knobs that never reached it."""
 
+OWN_DEFAULTS = "own_defaults"
+"""In the facts of a trial of a script with :func:`autotune.run`: the defaults that it gave, by knob."""
+
 LEFT_RUNNING = "left_running"
 """In the facts of a trial of a command: the names of processes that its runs left; they were ended."""
 

@@ -5,6 +5,9 @@ every trial of its study has failed by the same *mistake* (:mod:`autotune.measur
 default included, in configurations that differ in every knob. A mistake that certainly does not depend on
 the configuration (no knob reaches the program, say) ends it sooner. If all trials fail otherwise, the user
 is only told so.
+
+A trial that was stopped early may have shown a mistake as well: until then it had not asked for a knob. It
+counts beside one that failed by that mistake, which shows that it would not have asked later either.
 """
 
 from __future__ import annotations
@@ -36,6 +39,8 @@ class SameFailure:
     """Is told every result of a study. ``default``, if feasible, must be among them to end the search."""
 
     default: Configuration | None
+    _refuted: bool = False
+    """Whether a trial has neither failed nor shown a mistake."""
     _with_default: bool = False
     _unvaried: dict[str, Value] | None = None
     """The knobs that had a single value so far; a knob that sometimes does not exist counts as varied."""
@@ -46,20 +51,22 @@ class SameFailure:
 
     def hear(self, trial: Finished) -> None:
         """A trial has ended. Lost trials have no result, and are not told."""
-        if not self._all_failed:
+        if self._refuted:
             return  # nothing more can come of it
         tried = trial.configuration
         self._with_default = self._with_default or tried == self.default
         before = tried if self._unvaried is None else self._unvaried
         self._unvaried = {name: value for name, value in before.items() if tried.get(name) == value}
+        mistake = str(trial.facts.get(MISTAKE, ""))
+        self._refuted = not (trial.status.failed or (trial.status is Status.PRUNED and mistake))
         self._statuses[trial.status] += 1
-        self._mistakes.add(str(trial.facts.get(MISTAKE, "")))
+        self._mistakes.add(mistake)
         self._sure = self._sure and trial.facts.get(SURE) is True
 
     @property
     def mistake(self) -> str:
         """The mistake by which all trials failed, once there are enough; else empty."""
-        if len(self._mistakes) != 1 or not self._all_failed or len(self._statuses) != 1:
+        if self._refuted or len(self._mistakes) != 1 or len(self._statuses.keys() - {Status.PRUNED}) != 1:
             return ""
         shown = self._tried >= ENOUGH_SURE if self._sure else self._tried >= ENOUGH and self._differ
         return next(iter(self._mistakes)) if shown else ""
@@ -67,7 +74,7 @@ class SameFailure:
     @property
     def doubt(self) -> str:
         """What to tell the user if all trials have failed, for whatever reasons; else empty."""
-        if not self._all_failed or self._tried < ENOUGH:
+        if self._refuted or Status.PRUNED in self._statuses or self._tried < ENOUGH:
             return ""
         among = ", the default among them," if self._with_default else ""
         counted = [f"{count} as {status}" for status, count in self._statuses.most_common()]
@@ -84,10 +91,6 @@ class SameFailure:
         return self._statuses.total()
 
     @property
-    def _all_failed(self) -> bool:
-        return all(status.failed for status in self._statuses)
-
-    @property
     def _differ(self) -> bool:
         """Whether the default was tried, and each knob has had several values, or there were many trials."""
         if self.default is not None and not self._with_default:
@@ -96,16 +99,16 @@ class SameFailure:
 
 
 def only_mistake(store: Store, study: StudyRecord) -> str:
-    """The first mistake of a study in which every trial has failed by a mistake.
+    """The first mistake of a study in which every trial has failed by a mistake, or was stopped with it.
 
     Empty for any other study, and while a search of it is running.
     """
     counts = store.study(study.id).counts
     ended = {status for status, count in counts.items() if count and Status(status).finished}
-    if ended != {Status.CRASHED} or any(
+    if ended - {Status.PRUNED} != {Status.CRASHED} or any(
         session.finished_at is None and lives(session) is not False for session in store.sessions(study.id)
     ):
         return ""
-    trials = store.trials(study.id, status=Status.CRASHED)
+    trials = [trial for status in ended for trial in store.trials(study.id, status=Status(status))]
     mistakes = [str(trial.facts.get(MISTAKE, "")) for trial in trials]
     return mistakes[0] if all(mistakes) else ""

@@ -61,6 +61,14 @@ def test_one_that_came_to_another_end_refutes_it(other: ResultRecord) -> None:
     assert heard(*results, other).mistake == heard(other, *results).mistake == ""
 
 
+def test_one_that_was_stopped_early_shows_it_beside_one_that_failed_by_it() -> None:
+    """A search with early stopping had spent its whole budget on a misspelt knob."""
+    results = [result(n, Status.PRUNED if n else Status.CRASHED) for n in range(ENOUGH)]
+    assert heard(*results).mistake == NAME
+    assert heard(*results[1:], result(99, Status.PRUNED), default=None).mistake == "", "it may ask later"
+    assert heard(*results, result(99, Status.OK, NAME)).mistake == ""
+
+
 def test_one_that_is_sure_needs_fewer(tmp_path: Path) -> None:
     results = [result(n, y=0, sure=True) for n in range(1, 1 + ENOUGH_SURE)]
     assert heard(*results).mistake == NAME
@@ -221,6 +229,35 @@ def test_the_same_mistake_on_all_workloads_ends_the_search(tmp_path: Path) -> No
     result = autotune.search_many(family, objective=Bowl(tmp_path / "none"), store=tmp_path / "s.db")
     assert result.reason == MISTAKEN and not result.succeeded
     assert sum(sum(r.statuses.values()) for r in result.results) < 4 * ENOUGH
+
+
+# -- a training that never asks for a knob -------------------------------------------------------
+
+FORGETFUL = """
+import autotune
+with autotune.run("forgetful") as run:
+    x = run.knob("x", default=0)
+    for step in range(1, 1 + run.steps):
+        run.report(step, loss=x / step)
+        if run.should_stop:
+            break
+"""
+
+
+def test_a_training_that_never_asks_for_a_knob_ends_its_search_also_under_early_stopping(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "bench.py").write_text(FORGETFUL)
+    text = BLIND.replace("name: blind", "name: forgetful\nmetrics: {loss: {goal: minimize}}")
+    early = "search: {early_stopping: {policy: asha, resource: epochs, max: 9}}\nmeasure: {finalists: 0}"
+    text = text.replace("measure: {min_readings: 1, max_readings: 1, finalists: 0}", early)
+    study = parse_spec(text, tmp_path / "space.yaml", {})
+    options = {"store": tmp_path / "study.db", "strategy": "random", "seed": 1}
+    result = autotune.search(study, progress=Heard(), **options)  # type: ignore[arg-type]
+    assert result.reason == MISTAKEN and result.statuses["pruned"]
+    notes = Heard()
+    autotune.search(study, progress=notes, trials=1, **options)  # type: ignore[arg-type]
+    assert any("a new study, because all trials" in note for note in notes.notes)
 
 
 # -- a program that no knob reaches --------------------------------------------------------------

@@ -107,6 +107,10 @@ class Knobs:
         found = dict.fromkeys(source for _, _, source in self.asked.values())
         return ", ".join(found) or "default"
 
+    @property
+    def defaults(self) -> dict[str, object]:
+        return {name: default for name, (_, default, _) in self.asked.items()}
+
     def describe(self) -> str:
         lines = []
         for name, (value, default, source) in self.asked.items():

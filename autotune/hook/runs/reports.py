@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from autotune.hook.runs.link import TooLargeError, warn
@@ -34,6 +34,9 @@ run does not wait again."""
 
 _MOST_TEXT = 2000
 """The most characters of a name or of an error's text in a message."""
+
+_MOST_DEFAULT = 200
+"""The most characters of a knob's default in a message."""
 
 _INFINITE = float("inf")
 
@@ -121,13 +124,14 @@ class Reports:
         """Set metrics of the whole run; they replace what was reported."""
         self._result.update(metrics)
 
-    def end(self, asked: Collection[str], error: BaseException | None) -> None:
-        """The last message: all that the trial's outcome needs.
+    def end(self, asked: Mapping[str, object], error: BaseException | None) -> None:
+        """The last message: all that the trial's outcome needs. ``asked`` has the default of each knob.
 
         Raises ``TypeError`` for a metric that is no number, unless an ``error`` has ended the run already.
         """
         unsent = _numbers(self._pending | self._result, skip=error is not None)
         failed = _described(error)
+        asked = {name: _plain(default) for name, default in asked.items()}
         for values in (self._values | unsent, unsent):  # if all are too many, only those not sent before
             if self._send_end(asked, values, failed):
                 return
@@ -135,10 +139,10 @@ class Reports:
         self._send_end(asked, {}, failed)
 
     def _send_end(
-        self, asked: Collection[str], values: Mapping[str, float], failed: Mapping[str, object]
+        self, asked: Mapping[str, object], values: Mapping[str, float], failed: Mapping[str, object]
     ) -> bool:
         """Send the last message; returns false if it is too large."""
-        message = {"kind": "end", "values": values, "asked": list(asked), "failed": failed}
+        message = {"kind": "end", "values": values, "asked": asked, "failed": failed}
         try:
             self._link.send({**message, "dropped": self._link.dropped}, _ROOM_SECONDS)
         except TooLargeError:
@@ -163,6 +167,14 @@ def _numbers(values: Mapping[str, Any], skip: bool = False) -> dict[str, float]:
             if not skip:
                 raise
     return found
+
+
+def _plain(default: object) -> object:
+    """A default that is a number or a text, if it is not too long to be sent; else ``None``."""
+    if isinstance(default, int):
+        return default if default.bit_length() < 64 else None
+    is_short_text = isinstance(default, str) and len(default) <= _MOST_DEFAULT
+    return default if is_short_text or isinstance(default, float) else None
 
 
 def _described(error: BaseException | None) -> dict[str, object]:

@@ -110,4 +110,7 @@ def as_number(name: str, value: Any) -> float:
         # A loss that is still part of a graph: PyTorch warns of turning one into a number.
         return float(value.detach() if hasattr(value, "detach") else value)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
-        raise TypeError(f"the metric {name!r} must be a number, not {value!r:.80}: {error}") from None
+        what = f"{value!r:.80}: {error}"
+        if shape := tuple(getattr(value, "shape", ())):  # of an array, rather than the first of its numbers
+            what = f"{type(value).__name__} of shape {shape}: report its mean, or another single number"
+        raise TypeError(f"the metric {name!r} must be a number, not {what}") from None

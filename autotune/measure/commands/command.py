@@ -48,6 +48,7 @@ from autotune.errors import InputError
 from autotune.measure.commands.another_python import say_another_python
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.handing import Missed, missed_knobs
+from autotune.measure.commands.heard import Heard
 from autotune.measure.commands.left_running import ended_with_run
 from autotune.measure.commands.metrics import mark_as_old, read_metrics
 from autotune.measure.commands.problems import problems
@@ -55,7 +56,7 @@ from autotune.measure.commands.run import FOLDER_VARIABLE, CommandRun
 from autotune.measure.commands.run_listener import Overlong, RunListener
 from autotune.measure.commands.shared_folder import BuildStamp, alone_at
 from autotune.measure.objective import Context, Infeasible, Objective, WrongAnswer
-from autotune.measure.outcome import LEFT_RUNNING
+from autotune.measure.outcome import LEFT_RUNNING, MISTAKE
 from autotune.measure.phases.mistakes import mistake_of_program
 from autotune.measure.program import Finished
 from autotune.measure.readings import Sample
@@ -64,6 +65,7 @@ from autotune.measure.stopped import Stopped
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import FOLDER, names
 from autotune.space.spec import CommandObjective, MetricSpec
+from autotune.status import Status
 
 
 class CommandRunner(Objective):
@@ -149,20 +151,26 @@ class CommandRunner(Objective):
             except Overlong:
                 goal = next(metric.name for metric in self.metrics if metric.goal)
                 return Sample({goal: self.worth_seconds}, cut_off=True)
-            except Stopped as stopped:  # being behind others means nothing if no knob has reached it
-                if (missed := self._missed(run, listener)).none_arrived:
-                    raise CommandCrashed(missed.mistake, None, missed.mistake, sure=True) from stopped
-                raise
-            if not ended.succeeded:
-                raise listener.heard.failure() or self._crash(ended)
+            except Stopped as stopped:
+                missed = self._missed(run, listener)
+                if missed.none_arrived or (missed.mistake and stopped.status is Status.OK):
+                    raise _unreached(missed) from stopped  # how good it was means nothing then
+                facts = listener.heard.facts
+                if missed.mistake and stopped.status is Status.PRUNED:  # it may have asked later
+                    facts |= {MISTAKE: missed.mistake}
+                return Sample({}, facts=facts)
+            if not ended.succeeded or listener.heard.has_failed:
+                raise listener.heard.failure() or self._crash(ended, listener.heard)
             missed = self._missed(run, listener)
             if missed.mistake:
-                raise CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
+                raise _unreached(missed, ended)
             metrics = read_metrics(self.spec, self.metrics, ended, file, listener.heard)
-            facts = {**missed.facts, **({LEFT_RUNNING: left} if left else {})}
+            facts = {**listener.heard.facts, **missed.facts, **({LEFT_RUNNING: left} if left else {})}
             return Sample(metrics, facts=facts) if facts else metrics
 
-    def _crash(self, ended: Finished) -> CommandCrashed:
+    def _crash(self, ended: Finished, heard: Heard) -> CommandCrashed:
+        if ended.succeeded:
+            return CommandCrashed(f"{heard.message}: it ended the run, and the program caught it", ended)
         program, mistake = self.spec.arguments[0], mistake_of_program(ended, self.spec.arguments)
         why = say_another_python(program, ended.last_words, self.spec.environment.get("PATH"))
         said = f"{program}: {ended.how}{ended.last_words}{why}"
@@ -223,6 +231,10 @@ class CommandRunner(Objective):
                 _prepare(run)
                 stamp.write(run.configuration.hash)
             yield
+
+
+def _unreached(missed: Missed, ended: Finished | None = None) -> CommandCrashed:
+    return CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
 
 
 def _prepare(run: CommandRun) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autotune.errors import listed, nearest
+from autotune.measure.diagnostics import is_of_memory
 from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
+from autotune.measure.outcome import OWN_DEFAULTS
 
 _SIGNALS: Mapping[str, type[Signal]] = {
     kind.status.value: kind for kind in (Infeasible, WrongAnswer, OutOfMemory, Diverged)
@@ -23,14 +25,14 @@ class Heard:
     ended: int = 0
     values: dict[str, float] = field(default_factory=dict)
     """The last value of each metric."""
-    asked: dict[str, None] = field(default_factory=dict)
-    """The knobs that it asked for, in that order; known once its runs have ended."""
+    asked: dict[str, object] = field(default_factory=dict)
+    """The knobs that it asked for, in that order, with its own defaults; known once its runs have ended."""
     failed: Mapping[str, Any] = field(default_factory=dict)
     """``kinds``, ``message`` and perhaps ``status`` of the exception that ended its last run."""
 
     def end(self, message: Mapping[str, Any]) -> None:
         """Note that a run has ended. Raises, and notes nothing, where part of the message is unreadable."""
-        values, asked = numbers(message["values"]), dict.fromkeys(map(str, list(message["asked"])))
+        values, asked = numbers(message["values"]), dict(message["asked"])
         failed = dict(message["failed"])
         self.ended += 1
         self.values |= values
@@ -39,13 +41,28 @@ class Heard:
 
     def failure(self) -> Signal | None:
         """The signal that the program's exception stands for, if it does."""
-        message = str(self.failed.get("message", ""))
         kinds = self.failed.get("kinds", ())
         if kind := _SIGNALS.get(str(self.failed.get("status", ""))):
-            return kind(message)
-        if "MemoryError" in kinds or "OutOfMemoryError" in kinds:
-            return OutOfMemory(message)
+            return kind(self.message)
+        if "MemoryError" in kinds or "OutOfMemoryError" in kinds or is_of_memory(self.message):
+            return OutOfMemory(self.message)
         return None
+
+    @property
+    def message(self) -> str:
+        """What the exception that ended its last run says; empty if none did."""
+        return str(self.failed.get("message", ""))
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether an error ended its last run. ``SystemExit`` and the like are ends, and no errors."""
+        return "status" in self.failed or "Exception" in self.failed.get("kinds", ())
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Facts of the trial."""
+        plain = {name: default for name, default in self.asked.items() if default is not None}
+        return {OWN_DEFAULTS: plain} if plain else {}
 
     def never_asked(self, knobs: Sequence[str]) -> str:
         """The message that a program with the hook did not ask for some of ``knobs``; empty if it did."""

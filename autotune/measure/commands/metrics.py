@@ -80,6 +80,7 @@ def _from_last_line(ended: Finished, opened: bool, goal: str) -> Mapping[str, ob
         said += _why_no_json(ended.stdout) or other
         if opened:  # a program with the hook has to report, not to print
             said = "its run reported no metric: call run.report(step, ...) or run.result(...) before it ends"
+            said += ", of several ranks in rank 0"
         raise CommandCrashed(f"{said}{ended.last_words}", ended, said)
     return found
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 VARIABLE = "AUTOTUNE_RUN"
-FORMAT = 1
+FORMAT = 2
 
 DOCUMENT = "run.json"
 SOCKET = "socket"

@@ -60,7 +60,8 @@ class Meter:
             reporter.close()
         reported = dict(reporter.last.metrics) if reporter.last is not None else {}
         if reporter.ended is not None or (returned is None and reported):
-            return Sample(reported, self.clock.context)
+            facts = plain_facts(returned.facts) if isinstance(returned, Sample) else {}
+            return Sample(reported, self.clock.context, facts=facts)
         sample = self._plain(returned)
         return replace(sample, values={**reported, **sample.values}, discarded="")
 

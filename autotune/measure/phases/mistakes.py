@@ -16,6 +16,7 @@ from autotune.measure.diagnostics import text_of
 from autotune.measure.objective import Context, Objective
 from autotune.measure.program import Finished
 from autotune.measure.reports import Reporter
+from autotune.measure.torchrun import without_torchrun
 from autotune.space.configuration import Configuration
 
 _KINDS = (NameError, ImportError, SyntaxError, KeyError, FileNotFoundError, PermissionError)
@@ -73,7 +74,7 @@ def _raised_by_us(error: BaseException) -> bool:
 
 def mistake_of_program(ended: Finished, command: Sequence[str]) -> str:
     """As :func:`mistake_in`, for a program that has ended."""
-    lines = ended.stderr.rstrip().splitlines()
+    lines = without_torchrun(ended.stderr).rstrip().splitlines()
     if ended.exit_code in _SHELL_EXITS:
         return f"{command[0]}: {ended.how}: {lines[-1].strip()}" if lines else f"{command[0]}: {ended.how}"
     places = [line for line in lines if _PLACE.match(line)]

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from autotune.measure.outcome import LEFT_RUNNING, UNREACHED, Outcome
+from autotune.errors import listed
+from autotune.measure.outcome import LEFT_RUNNING, OWN_DEFAULTS, UNREACHED, Outcome
 from autotune.session.remarks.oversubscribed import say_oversubscribed
 from autotune.session.remarks.substituted import say_substituted
 from autotune.space.space import Space
@@ -34,6 +35,8 @@ class Remarks:
                 f"trial {number} is the default, and it failed ({outcome.status}): without it there is no"
                 " speed-up to state, so mend it first, or give the knobs other defaults"
             )
+        if is_default and (text := _other_defaults(outcome, spec)):
+            yield text
         if text := self._unreached_knobs(outcome, spec.space):
             yield text
         for remark in _ONCE:
@@ -57,6 +60,22 @@ class Remarks:
             f"the knob {', '.join(map(repr, new))} never gets to the command, so no trial says anything about"
             " it: write {name} into an argument, a variable or the text of the config file"
         )
+
+
+def _other_defaults(outcome: Outcome, spec: StudySpec) -> str:
+    """A remark on knobs whose default in the script is not the space's, which the speed-up is over."""
+    own = outcome.facts.get(OWN_DEFAULTS)
+    default = spec.space.feasible_default()
+    if not isinstance(own, dict) or default is None:
+        return ""
+    pairs = [(name, own[name], value) for name, value in default.items() if name in own]
+    differ = [f"{name} = {mine!r:.40} ({value!r:.40})" for name, mine, value in pairs if mine != value]
+    if not differ:
+        return ""
+    return (
+        f"the script has other defaults than the space (in brackets): {listed(differ)}. The speed-up is over"
+        " those of the space: let its 'default' of each knob be what you use today"
+    )
 
 
 SHORTEST = 1e-12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import autotune
@@ -99,6 +100,14 @@ def test_a_metric_that_is_no_number_is_said_where_it_is_reported(search: Search,
     search()
     with pytest.raises(TypeError, match="metric 'loss' must be a number"), autotune.run("train") as run:
         run.report(1, loss=value)
+
+
+def test_an_array_is_named_by_its_shape(search: Search) -> None:
+    """Its numbers, on several lines, had left no room for the reason."""
+    search()
+    said = r"number, not ndarray of shape \(64, 1\): report its mean, or another single number$"
+    with pytest.raises(TypeError, match=said), autotune.run("train") as run:
+        run.report(1, loss=np.ones((64, 1)))
 
 
 class PartOfAGraph:

@@ -10,6 +10,7 @@ import numpy as np
 
 from autotune.measure.commands.command import CommandRunner
 from autotune.measure.objective import Context
+from autotune.measure.readings import Sample
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MetricSpec
 
@@ -37,4 +38,5 @@ def printing(text: str) -> tuple[str, ...]:
 def measure(objective: CommandRunner, **knobs: Any) -> dict[str, float]:
     loaded = objective.load(objective.prepare(Configuration(knobs)))
     objective.check(loaded, RNG)
-    return dict(objective.measure(loaded, RNG))
+    measured = objective.measure(loaded, RNG)
+    return dict(measured.values if isinstance(measured, Sample) else measured)

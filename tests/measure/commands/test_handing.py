@@ -23,7 +23,7 @@ from autotune.measure.commands.handing import unwritten
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import READ
 from autotune.measure.objective import Context
-from autotune.measure.outcome import MISTAKE, SURE, UNREACHED, Outcome
+from autotune.measure.outcome import MISTAKE, OWN_DEFAULTS, SURE, UNREACHED, Outcome
 from autotune.measure.phases.runner import Runner
 from autotune.measure.readings import Sample
 from autotune.measure.reports import SILENT, Curve, Reporter
@@ -131,7 +131,8 @@ def test_one_of_several_that_never_gets_there_is_named_in_the_facts(tmp_path: Pa
 
 
 def test_a_program_may_ask_for_them(tmp_path: Path) -> None:
-    assert measure(program(tmp_path, ASK + PRINT)) == {"time": 2.0}
+    sample = measure(program(tmp_path, ASK + PRINT))
+    assert sample == Sample({"time": 2.0}, facts={OWN_DEFAULTS: {"tile": 1, "depth": 1}})
 
 
 @pytest.mark.parametrize("when", ["prepare", "check"])
@@ -224,6 +225,31 @@ def test_one_that_asks_for_none_of_them_is_a_sure_mistake_and_one_that_asks_for_
     assert outcome.facts[MISTAKE] == outcome.message and SURE not in outcome.facts
     outcome = whole(program(tmp_path, other + PRINT, "{tile}"))
     assert outcome.facts[MISTAKE] == outcome.message and SURE not in outcome.facts
+
+
+TRAIN = """
+import autotune
+with autotune.run("train") as run:
+    run.knob("tile", default=1)
+    for step in range(1, 30):
+        run.report(step, time=1.0 / step)
+        if run.should_stop:
+            break
+"""
+
+
+@pytest.mark.parametrize(("stops_at", "status"), [(None, Status.CRASHED), (3, Status.PRUNED)])
+def test_a_training_that_is_ended_before_it_asks_for_a_knob_has_failed_once_it_was_complete(
+    tmp_path: Path, stops_at: int | None, status: Status
+) -> None:
+    """One that went on after its last step was `ok`, and a knob without any effect was in the winner."""
+    outcome = Runner(program(tmp_path, TRAIN), METRICS, MeasureSettings()).measure(
+        lambda: BOTH,
+        1,
+        reporter=Reporter(Curve(9, "time", (3,)), lambda report, waits: "slow" * (report.step == stops_at)),
+    )
+    assert outcome.status is status
+    assert "never asked for the knob 'depth'" in str(outcome.facts[MISTAKE])
 
 
 def test_placeholders_of_the_workload_and_the_config_file_are_no_knobs(tmp_path: Path) -> None:

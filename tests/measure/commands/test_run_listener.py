@@ -12,9 +12,10 @@ import pytest
 
 from autotune.measure.commands.command import CommandRunner
 from autotune.measure.commands.crashed import CommandCrashed
-from autotune.measure.objective import Context, OutOfMemory
-from autotune.measure.outcome import Outcome, Report
+from autotune.measure.objective import Context, Diverged, Infeasible, OutOfMemory
+from autotune.measure.outcome import OWN_DEFAULTS, Outcome, Report
 from autotune.measure.phases.runner import Runner
+from autotune.measure.readings import Sample
 from autotune.measure.reports import Curve, Reporter
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective, MeasureSettings, MetricSpec
@@ -31,7 +32,8 @@ def command(folder: Path, script: str, *arguments: str) -> CommandRunner:
 
 
 def measure(objective: CommandRunner, **knobs: float) -> dict[str, float]:
-    return dict(objective.measure(objective.load(Configuration(knobs)), RNG))
+    measured = objective.measure(objective.load(Configuration(knobs)), RNG)
+    return dict(measured.values if isinstance(measured, Sample) else measured)
 
 
 def follow(objective: CommandRunner, curve: Curve, hear: Callable[[Report, bool], str]) -> Outcome:
@@ -79,6 +81,47 @@ def test_memory_that_runs_out_is_no_crash(tmp_path: Path) -> None:
         measure(command(tmp_path, script), lr=0.5)
 
 
+CAUGHT = """
+import autotune
+try:
+    with autotune.run("train") as run:
+        run.knob("lr", default=0.1)
+        run.report(1, loss=0.5)
+        raise ERROR
+except BaseException as error:
+    print("training failed:", error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "signal", "says"),
+    [
+        ("ValueError('too wide')", CommandCrashed, "ValueError: too wide: it ended the run, and the program"),
+        ("RuntimeError('CUDA out of memory. Tried 2 GiB')", OutOfMemory, "CUDA out of memory"),
+        ("MemoryError", OutOfMemory, "MemoryError"),
+        ("autotune.Infeasible('too wide')", Infeasible, "too wide"),
+        ("autotune.Diverged('inf')", Diverged, "inf"),
+    ],
+)
+def test_an_error_that_left_the_run_counts_where_the_program_catches_it_as_well(
+    tmp_path: Path, error: str, signal: type[Exception], says: str
+) -> None:
+    """Each was `ok` with the loss that it had reported before, and might have won."""
+    with pytest.raises(signal, match=says):
+        measure(command(tmp_path, CAUGHT.replace("ERROR", error)), lr=0.5)
+
+
+@pytest.mark.parametrize("end", ["SystemExit(0)", "GeneratorExit"])
+def test_what_ends_a_run_without_an_error_is_no_failure(tmp_path: Path, end: str) -> None:
+    assert measure(command(tmp_path, CAUGHT.replace("ERROR", end)), lr=0.5) == {"loss": 0.5}
+
+
+def test_of_several_runs_the_last_decides(tmp_path: Path) -> None:
+    """A script may try again with smaller batches."""
+    script = CAUGHT.replace("ERROR", "MemoryError") + TRAIN
+    assert measure(command(tmp_path, script), lr=0.5)["loss"] == 0.1
+
+
 def test_a_missing_metric_names_those_that_were_reported(tmp_path: Path) -> None:
     with pytest.raises(
         CommandCrashed, match="no metric 'loss' among those that its run reported; there is los"
@@ -90,6 +133,15 @@ def test_a_run_that_reported_nothing_is_told_to(tmp_path: Path) -> None:
     silent = TRAIN.replace("(run.steps or 5)", "0").replace("run.result(", "print(")
     with pytest.raises(CommandCrashed, match=r"its run reported no metric: call run\.report\(step"):
         measure(command(tmp_path, silent.replace("rate=", "")), lr=0.5)
+
+
+@pytest.mark.parametrize("last", ["(run.steps or 5)", "50"], ids=["ends by itself", "is ended"])
+def test_a_complete_trial_has_the_defaults_of_its_script(tmp_path: Path, last: str) -> None:
+    more = "default=0.1), run.knob('long', 'x' * 300), run.knob('huge', 10**9999), run.knob('layers', [8])[0]"
+    script = TRAIN.replace("default=0.1)", more).replace("lr = run", "lr, *_ = run")
+    script = script.replace("(run.steps or 5)", last)
+    outcome = follow(command(tmp_path, script), Curve(9, "loss", (1, 3)), lambda r, waits: "")
+    assert outcome.status is Status.OK and outcome.facts[OWN_DEFAULTS] == {"lr": 0.1}
 
 
 def test_reports_are_heard_and_the_run_is_complete(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 import autotune
 from autotune.measure.objective import Context
-from autotune.measure.outcome import LEFT_RUNNING, READY_THREADS, UNREACHED, Estimate, Outcome
+from autotune.measure.outcome import LEFT_RUNNING, OWN_DEFAULTS, READY_THREADS, UNREACHED, Estimate, Outcome
 from autotune.measure.readings import Sample
 from autotune.session.remarks.remarks import Remarks
 from autotune.space.reading.reader import parse_family, parse_spec
@@ -44,6 +44,19 @@ def test_each_knob_that_never_gets_there_is_named_once() -> None:
 def test_one_that_decides_whether_another_exists_acts_by_that() -> None:
     assert heard(Remarks(), "tiled") == []
     assert "the knob 'depth' never" in heard(Remarks(), "tiled", "depth")[0]
+
+
+def test_other_defaults_of_the_script_are_said_since_the_speed_up_is_over_those_of_the_space() -> None:
+    """A space without defaults had begun at the lower ends: 171x over what nobody ran."""
+
+    def said(**own: object) -> list[str]:
+        outcome = Outcome(Status.OK, facts={OWN_DEFAULTS: own})
+        assert list(Remarks().on(3, outcome, SPEC)) == []
+        return list(Remarks().on(0, outcome, SPEC, is_default=True))
+
+    assert said(tiled=True, tile=1.0, depth=1, other=3) == []
+    [text] = said(tiled=True, tile=4, depth=3)
+    assert "than the space (in brackets): tile = 4 (1), depth = 3 (1). The speed-up is over" in text
 
 
 def test_what_runs_leave_running_is_said_once() -> None:
