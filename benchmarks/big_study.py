@@ -133,15 +133,15 @@ def _new_trial(configuration: Configuration, knew: int) -> NewTrial:
 
 def _seconds(c: Configuration) -> float:
     """What a configuration takes, without noise."""
-    tile, block = float(c["tile"]), float(c["block"])  # type: ignore[arg-type]
+    tile, block = float(c["tile"]), float(c["block"])
     valley = math.log2(tile / 24.0) ** 2 + 0.5 * math.log2(block / 192.0) ** 2
     layout = {"row": 1.3, "column": 1.0, "blocked": 0.9}[str(c["layout"])]
-    unroll = 1.0 + 0.1 * abs(math.log2(float(c["unroll"])) - 2.0)  # type: ignore[arg-type]
+    unroll = 1.0 + 0.1 * abs(math.log2(float(c["unroll"])) - 2.0)
     return 1e-3 * (1.0 + valley) * layout * unroll * (0.8 if c["pack"] and block > 128 else 1.0)
 
 
 def _outcome(configuration: Configuration, rng: np.random.Generator, at: float) -> Outcome:
-    tile, block = float(configuration["tile"]), float(configuration["block"])  # type: ignore[arg-type]
+    tile, block = float(configuration["tile"]), float(configuration["block"])
     facts = {TIMELINE: {"prepare": [at - 0.9, at, 0], "measure": [at, at + 1.2, 0]}}
     if tile * block > 24_000:
         message = "it needed 5.1 GiB where 4 GiB are allowed"

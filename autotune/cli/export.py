@@ -89,9 +89,9 @@ def command(
                 written = FOREIGN[form](opened, record, where)
             else:
                 written = _rows(opened, record, form, where, readings)
-        except BrokenPipeError:
-            raise  # the reader of a pipe has closed it, which no verb takes for a failure
         except OSError as error:
+            if where == "-" or isinstance(error, BrokenPipeError):
+                raise  # an stdout or a pipe that cannot be written to is said as by every verb
             raise InputError(Problem(f"cannot write {where}: {error.strerror or error}")) from error
     what = {"study": record.name, "study_id": record.id, "format": form, "file": where}
     if as_json:

@@ -16,7 +16,7 @@ started and left behind are killed when its trial is over.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -318,7 +318,7 @@ class Objective:
         """
         return False
 
-    def baselines(self) -> tuple[Baseline, ...]:
+    def baselines(self) -> Sequence[Baseline]:
         """The vendor's and other baselines that can be run on this machine; default: none."""
         return ()
 

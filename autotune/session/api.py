@@ -68,7 +68,7 @@ def search(
     )
     if objective is not None:
         spec = replace(spec, objective=describe_callable(objective))
-    with Store.open(None if store is None else str(store)) as opened:
+    with Store.open(store) as opened:
         session = open_session(spec, opened, fresh=fresh, objective=objective, cache=cache, progress=heard)
         return session.run()
 
@@ -101,7 +101,7 @@ def search_many(
     if objective is not None:
         given = describe_callable(objective)
         family = replace(family, specs=tuple(replace(spec, objective=given) for spec in family.specs))
-    with Store.open(None if store is None else str(store)) as opened:
+    with Store.open(store) as opened:
         return open_many(family, opened, fresh=fresh, objective=objective, cache=cache, progress=heard).run()
 
 
@@ -154,7 +154,7 @@ def ask_tell(
     """A session whose trials the caller runs; see :mod:`autotune.session.asktell`."""
     spec = load_spec(space, strategy=strategy, seed=seed, workload=workload)
     environment = capture_environment(spec)
-    return AskTell(spec, Store.open(None if store is None else str(store)), environment, fresh=fresh)
+    return AskTell(spec, Store.open(store), environment, fresh=fresh)
 
 
 def capture_environment(spec: StudySpec) -> Environment:

@@ -80,6 +80,9 @@ class AskTell:
                 raise InputError(Problem(message, expected=others))
             self._opened = opened.pop_all()
 
+    def __repr__(self) -> str:
+        return f"AskTell({self._study.record.label!r})"
+
     def ask(self, n: int = 1) -> list[AskedTrial]:
         """Up to ``n`` trials, fewer if the space is exhausted. They are ``running`` from now on."""
         with self._lock:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TypeAlias, Union, cast
+from typing import Any, TypeAlias, Union, cast
 
 Value: TypeAlias = Union[bool, int, float, str, tuple["Value", ...], "FrozenMap"]
 """What a knob can be set to: a number, flag or text; a tuple (permutation); a map (assignment)."""
@@ -24,7 +24,7 @@ class FrozenMap(Mapping[str, Value]):
         }
         self._hash = known_hash
 
-    def __getitem__(self, name: str) -> Value:
+    def __getitem__(self, name: str) -> Any:  # a Value; which of its types it is, only the space knows
         return self._items[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -16,11 +16,13 @@ from autotune.space.reading.metrics import read_metrics
 from autotune.space.reading.reader import NAME
 from autotune.space.reading.settings import read_budget, read_measure, read_search
 from autotune.space.reading.yaml_nodes import YamlEntry, YamlList, YamlMap, YamlNode, YamlScalar
+from autotune.space.space import Space
 from autotune.space.spec import (
     Budget,
     EarlyStopping,
     MeasureSettings,
     MetricSpec,
+    ObjectiveSpec,
     SearchSettings,
     StudySpec,
 )
@@ -54,8 +56,11 @@ def _of_another_kind(spec: StudySpec) -> Iterator[Problem]:
     for metric in spec.metrics:
         if not isinstance(metric, MetricSpec):
             yield Problem(f"a metric is {metric!r:.60}", None, "MetricSpec('loss', 'minimize'), say")
-    kinds = {"search": SearchSettings, "measure": MeasureSettings, "budget": Budget, "workload": Mapping}
-    for name, kind in kinds.items():
+    if not isinstance(spec.objective, ObjectiveSpec):
+        said = f"the study's objective is {spec.objective!r:.60}"
+        yield Problem(said, None, "search(..., objective=...) for a function or a class")
+    settings = {"search": SearchSettings, "measure": MeasureSettings, "budget": Budget}
+    for name, kind in {"space": Space, "workload": Mapping, **settings}.items():
         if not isinstance(getattr(spec, name), kind):
             yield Problem(f"{name} is {getattr(spec, name)!r:.60}", None, f"a {kind.__name__}")
             return

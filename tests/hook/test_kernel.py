@@ -65,6 +65,10 @@ def test_the_recipe_of_the_case_or_the_nearest_is_taken(process: ProcessPoolExec
     assert exact["right"] and near["right"] and far["right"]
 
 
+def test_a_tuned_kernel_is_shown_by_its_name_and_key(process: ProcessPoolExecutor, tmp_path: Path) -> None:
+    assert run(process, kernel_child.shown, tmp_path) == "<autotune.kernel add, key: n>"
+
+
 def test_constraints_may_speak_of_the_case(process: ProcessPoolExecutor, tmp_path: Path) -> None:
     recipe(tmp_path, 40, 32)
     rules = ["BLOCK <= n"]

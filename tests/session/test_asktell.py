@@ -70,6 +70,11 @@ def test_what_a_living_process_is_at_stays_with_it(tmp_path: Path) -> None:
     assert (first.status, first.attempt) == (Status.OK, 1)
 
 
+def test_a_session_is_shown_by_its_study(tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        assert repr(session) == f"AskTell({session.result().study.label!r})"
+
+
 def test_what_a_session_of_this_process_forgot_is_tried_again(tmp_path: Path) -> None:
     dropped = opened(tmp_path)
     (trial,) = dropped.ask()

@@ -81,6 +81,8 @@ search: {strategy: bayes, first: [{x: 2}], early_stopping: {max: 9, resource: ep
         ({"budget": Budget(trials=0)}, "budget.trials is 0"),
         ({"budget": Budget(time=math.nan)}, "budget.time is nan"),
         ({"workload": [1]}, "workload is [1]"),
+        ({"objective": print}, "search(..., objective=...)"),
+        ({"space": {"x": [1, 2]}}, "space is {'x': [1, 2]}\n  expected: a Space"),
     ],
 )
 def test_what_is_wrong_is_said(changed: dict[str, Any], said: str) -> None:

@@ -53,8 +53,7 @@ def search_case(
     options = launch_options(default(spec.space))
     context = Context({}, {}, Path(tempfile.gettempdir()))
     objective = CallObjective(call, options, context, settings.written, settings.tolerance)
-    store = budget.store or own.store
-    with Store.open(None if store is None else str(store)) as opened:
+    with Store.open(budget.store or own.store) as opened:
         # Not search(): the study is of the kernel, and not of the objective that is given here.
         return open_session(spec, opened, objective=objective).run()
 

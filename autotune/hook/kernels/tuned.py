@@ -63,6 +63,9 @@ class TunedKernel:
         self.__name__ = settings.name
         self.__doc__ = getattr(function, "__doc__", None)
 
+    def __repr__(self) -> str:
+        return f"<autotune.kernel {self.settings.name}, key: {', '.join(self.settings.key) or 'none'}>"
+
     def __getitem__(self, grid: Any) -> Any:
         return partial(self._launch, grid)
 

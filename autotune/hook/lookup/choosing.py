@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from autotune.errors import InputError
+from autotune.errors import InputError, Problem
 from autotune.hook.recipes.case import Case, Plain
 from autotune.hook.recipes.recipe import Recipe
 
@@ -78,11 +78,19 @@ def default(space: Space) -> Configuration:
 
     chosen = space.configuration({})
     if space.violated(chosen):
+        if not space.feasible:
+            raise InputError(_nothing_feasible(space))
         samples = space.sample(np.random.default_rng(0), _SAMPLES)
-        if not samples:
-            raise InputError("the constraints allow no configuration here")
         chosen = min(samples, key=lambda one: space.distance(one, chosen))
     return chosen
+
+
+def _nothing_feasible(space: Space) -> Problem:
+    rules = ", ".join(repr(rule.text) for rule in space.constraints)
+    facts = {name: value for rule in space.constraints for name, value in rule.facts.items()}
+    said = [f"{name.removeprefix('workload.')} is {value!r}" for name, value in facts.items()]
+    where = f" where {' and '.join(said)}" if said else ""
+    return Problem(f"no configuration satisfies {rules}{where}", hint="loosen the constraints")
 
 
 def _plain(configuration: Mapping[str, object]) -> dict[str, Plain]:

@@ -29,7 +29,7 @@ def slice_of(body: Sequence[ast.stmt], nodes: Sequence[ast.AST], changes: Change
     for index, statement in enumerate(body):
         for name in changes.of(statement) | changes.handed(statement):
             changing[name].append(index)
-    needed = set[str]()
+    needed = _of_comprehensions([*body, *nodes])  # nothing outside changes what these stand for
     chosen = set[int]()
     waiting = [name for node in nodes for name in mentioned(node)]
     while waiting:
@@ -42,6 +42,14 @@ def slice_of(body: Sequence[ast.stmt], nodes: Sequence[ast.AST], changes: Change
                 chosen.add(index)
                 waiting += mentioned(body[index])
     return [body[index] for index in sorted(chosen)]
+
+
+def _of_comprehensions(trees: Sequence[ast.AST]) -> set[str]:
+    """The names that only comprehensions give values, each of them its own."""
+    parts = [*itertools.chain.from_iterable(map(ast.walk, trees))]
+    targets = [mentioned(part.target) for part in parts if isinstance(part, ast.comprehension)]
+    others = itertools.chain.from_iterable(map(assigned_by, trees))
+    return set[str]().union(*targets) - {*others, *(part.arg for part in parts if isinstance(part, ast.arg))}
 
 
 class Changes:

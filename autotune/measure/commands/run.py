@@ -103,7 +103,7 @@ class CommandRun:
             said = f"cannot run {arguments[0]!r} in {self.spec.base}: {error}"
             raise CommandCrashed(said, mistake=said if mistake_in(error) else "") from error
         if ended.exit_code == INFEASIBLE_EXIT and listener.stopped is None:
-            raise Infeasible(f"{arguments[0]} refuses it ({ended.how}){ended.last_words}")
+            raise Infeasible(f"{command[0]} refuses it ({ended.how}){ended.last_words}")
         return ended
 
     def _variables(self, rng: np.random.Generator | None, listener: RunListener) -> dict[str, str]:

@@ -257,7 +257,7 @@ class _Watched(Configuration):
         super().__init__(values)
         self.asked: set[str] = set()
 
-    def __getitem__(self, name: str) -> Value:
+    def __getitem__(self, name: str) -> Any:
         self.asked.add(name)
         return super().__getitem__(name)
 

@@ -12,7 +12,6 @@ from autotune.arguments import count_problems, is_whole, not_whole
 from autotune.errors import InputError, Problem
 from autotune.measure.recordings.replay import limit_to_recording
 from autotune.provenance.device import device_facts
-from autotune.space.facts import facts_of
 from autotune.space.reading.reader import read_family, read_spec
 from autotune.space.space import Space
 from autotune.space.spec import Budget, CallableObjective, Family, ReplayObjective, StudySpec
@@ -43,7 +42,7 @@ def load_spec(
             raise InputError(problems)
         spec = space
     elif isinstance(space, str | Path):
-        spec = read_spec(Path(space), device=device_facts(), workload=facts_of("workload", workload or {}))
+        spec = read_spec(Path(space), device=device_facts(), workload=workload or {})
     else:
         expected = "the path of a space file, a StudySpec, or a Space together with an objective"
         own = 'to run the trials yourself, autotune.StudySpec("NAME", space)'
@@ -79,7 +78,7 @@ def load_family(
         expected = "the path of a space file with workloads, or a Family"
         raise InputError(Problem(f"the space is {space!r:.60}", expected=expected))
     if workload:
-        own = read_spec(Path(space), device=device_facts(device), workload=facts_of("workload", workload))
+        own = read_spec(Path(space), device=device_facts(device), workload=workload)
         family = Family((own,), (False,), several=False)
     else:
         family = read_family(Path(space), device=device_facts(device))

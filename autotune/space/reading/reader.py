@@ -15,6 +15,7 @@ from pathlib import Path
 
 from autotune.errors import InputError, Problem, nearest
 from autotune.space.configuration import FrozenMap, Value
+from autotune.space.facts import facts_of
 from autotune.space.language.rule import NOTHING
 from autotune.space.reading.command import Known
 from autotune.space.reading.converters import fact, mapping, text
@@ -135,8 +136,8 @@ class _Reader:
             raise AssertionError  # for the type checker: the line above has raised
         self.problems = problems
         self.path = path
-        self.device = device
-        self.given_workload = workload
+        self.device = facts_of("device", device)
+        self.given_workload = facts_of("workload", workload)
         self.place = place
         self.members: tuple[Member, ...] = ()
         strays = [entry.key for entry in root if _looks_like_a_knob(entry.value)]

@@ -17,7 +17,7 @@ def load_text(path: Path) -> str:
         if path.is_dir():
             raise _error(path, "this is a folder", "a space file", _candidate(path))
         if not path.exists():
-            raise _error(path, "there is no such file", "", _similar(path))
+            raise _error(path, "there is no such file", "", _instead(path))
         if not path.is_file():
             raise _error(path, "this is not a regular file", "a space file")
         if path.stat().st_size > MAX_BYTES:
@@ -63,8 +63,10 @@ def _candidate(folder: Path) -> str:
     return f"did you mean {str(found[0])!r}?" if len(found) == 1 else ""
 
 
-def _similar(path: Path) -> str:
+def _instead(path: Path) -> str:
     """What may be meant by a file that does not exist: a ready space, or the nearest name beside it."""
+    if path.is_symlink():
+        return f"it is a link to {str(path.readlink())!r}"
     if (ready := ready_spaces().get(str(path))) is not None:
         return f"the ready space of this name is {str(ready)!r}"
     if not path.parent.is_dir():

@@ -61,6 +61,8 @@ def read_address(text: str | os.PathLike[str] | None) -> Address:
 
     Raises :class:`InputError` for what is no address.
     """
+    if not isinstance(text, str | os.PathLike | None):
+        raise InputError(Problem(f"the store is of the type {type(text).__name__}", expected=_EXPECTED))
     written = os.fspath(text) if text else default_url()
     if "://" not in written:
         return _file(expanded(written))

@@ -55,6 +55,11 @@ def launch(folder: Path, n: int = 20, **more: Any) -> dict[str, Any]:
     }
 
 
+def shown(folder: Path) -> str:
+    """A tuned kernel as Python shows it."""
+    return repr(_add(folder))
+
+
 def error_of(folder: Path, **more: Any) -> str:
     """What decorating and launching says is wrong."""
     try:

@@ -63,5 +63,5 @@ def test_a_recipe_of_another_source_is_stale() -> None:
 def test_a_default_that_the_case_refuses_gives_way_to_what_is_near() -> None:
     assert default(space()) == {"BLOCK": 64, "num_warps": 4}
     assert default(space(limit=40)) == {"BLOCK": 32, "num_warps": 4}
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=r"^no configuration satisfies 'BLOCK <= n' where n is 8\n"):
         default(space(limit=8))

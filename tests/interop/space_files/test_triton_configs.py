@@ -278,6 +278,34 @@ def kernel(x):
     )
 
 
+def test_the_names_of_a_comprehension_are_its_own(tmp_path: Path) -> None:
+    """What another kernel's list assumes was noted with this one, where both go through their ``w``."""
+    source = """
+import os
+configs = [Config({"A": 1}, num_warps=w) for w in [4, 8]]
+if "PYTEST_VERSION" in os.environ:
+    configs = configs[:1]
+
+def others():
+    configs = []
+    configs.append(Config({"A": 2}))
+    return configs
+
+@triton.autotune(configs=configs + others(), key=[])
+@triton.jit
+def other(x):
+    pass
+
+@triton.autotune(configs=[Config({}, num_warps=w) for w in [1, 2]], key=[])
+@triton.jit
+def kernel(x):
+    pass
+"""
+    file = write(tmp_path, source)
+    assert convert(file, kernel="kernel").notes == ()
+    assert convert(file, kernel="other").notes == ("environment variables were taken to be unset.",)
+
+
 def test_nothing_of_the_source_is_run(tmp_path: Path) -> None:
     file = write(tmp_path, LISTED + f"\nopen({str(tmp_path / 'trace')!r}, 'w').write('ran')\n")
     convert(file)

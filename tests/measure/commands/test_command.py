@@ -148,6 +148,16 @@ def test_78_is_infeasible(tmp_path: Path) -> None:
         measure(runner(tmp_path, *python("import sys; print('tile too large'); sys.exit(78)")))
 
 
+@pytest.mark.parametrize(("code", "ends"), [(78, Infeasible), (3, CommandCrashed)])
+def test_a_program_of_the_configurations_own_is_named_as_in_the_space_file(
+    tmp_path: Path, code: int, ends: type[Exception]
+) -> None:
+    """One that refused was named by its path, in which each configuration has another folder."""
+    build = f"printf '#!/bin/sh\\nexit {code}' > {{folder}}/bench; chmod +x {{folder}}/bench"
+    with pytest.raises(ends, match=r"^\{folder\}/bench"):
+        measure(runner(tmp_path, "{folder}/bench", prepare=("sh", "-c", build)))
+
+
 def test_check(tmp_path: Path) -> None:
     code = "import sys; print('off by 1'); sys.exit(int(sys.argv[1]))"
     objective = runner(tmp_path, *printing('{"time": 1}'), check=(*python(code), "{exit}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,6 +111,14 @@ class TestExample:
     def test_device_facts_decide_constraints(self) -> None:
         small = parse_spec(EXAMPLE, "space.yaml", {**DEVICE, "l1_bytes": 64})
         assert small.space.violated(small.space.configuration({"tile_m": 30, "depth": 32}))
+
+
+@pytest.mark.parametrize("facts", [{"device": "h200"}, {"workload": 3}])
+def test_facts_that_are_no_mapping_are_refused(facts: dict[str, Any]) -> None:
+    """The name of a profile ended in an AttributeError."""
+    (said,) = (f"the {kind} is of the type {type(given).__name__}" for kind, given in facts.items())
+    with pytest.raises(InputError, match=said):
+        parse_spec(EXAMPLE, **facts)
 
 
 def test_the_ready_spaces_are_read() -> None:

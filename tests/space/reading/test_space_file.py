@@ -24,6 +24,11 @@ class TestFiles:
         assert "there is no such file\n  did you mean 'space.yaml'?" in self.said(tmp_path / "spaec.yaml")
         assert "there is no folder" in self.said(tmp_path / "nowhere" / "space.yaml")
 
+    def test_a_link_that_leads_nowhere_says_where_it_leads(self, tmp_path: Path) -> None:
+        """Its own name had been offered in its place."""
+        (tmp_path / "space.yaml").symlink_to("moved.yaml")
+        assert self.said(tmp_path / "space.yaml").endswith("no such file\n  it is a link to 'moved.yaml'")
+
     def test_a_ready_space_is_told_by_its_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """From Python a space is a file; the shell takes the name as well."""
         monkeypatch.chdir(tmp_path)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import autotune
 from autotune.errors import InputError, StoreError
+from autotune.space import Flag, Space
 from autotune.store.databases.address import default_url, read_address
 from autotune.store.store import Store
 
@@ -58,6 +61,18 @@ def test_a_server_and_its_password(written: str, shown: str) -> None:
     assert address.kind == "postgresql"
     assert address.url.drivername == "postgresql+psycopg"
     assert str(address) == address.where == f"postgresql+psycopg://{shown}"
+
+
+@pytest.mark.parametrize("search", [autotune.search, autotune.ask_tell])
+def test_a_store_that_is_open_is_no_address(
+    search: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It made a file that was called <autotune.store.store.Store object at 0x7f2a>."""
+    monkeypatch.chdir(tmp_path)
+    study = autotune.StudySpec("study", Space([Flag("x")]))
+    with Store.open("sqlite://") as store, pytest.raises(InputError, match="the store is of the type Store"):
+        search(study, store=store)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("written", ["mysql://host/db", "http://host/db", "://", "postgresql://host:port/db"])
