@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.hook.runs.ranks import Rank, Stop, find_rank, meeting
+from autotune.measure.commands import run_listener
 from autotune.measure.commands.command import CommandRunner
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import BOARD_BYTES, ORDER, VARIABLE
@@ -202,8 +203,11 @@ print(width, step)
 
 
 @pytest.mark.parametrize("way", ["asks", "is interrupted"])
-def test_processes_of_different_speed_stop_at_one_step(way: str, tmp_path: Path) -> None:
+def test_processes_of_different_speed_stop_at_one_step(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing but the order holds them together: no collective, no clock."""
+    monkeypatch.setattr(run_listener, "GRACE_SECONDS", 600.0)  # the last of them may be slow to start
 
     def hear(report: Report, waits: bool) -> str:
         return "behind" if waits else ""
