@@ -21,6 +21,7 @@ class Model:
     """What one trial must look like."""
 
     tile: int
+    """Below 0 for a replicate."""
     number: int
     session: int
     lease: float
@@ -90,7 +91,7 @@ class Leases(RuleBasedStateMachine):
         if model.status.finished:
             assert told == model.told
             return
-        model.status = status
+        before, model.status = model.status, status
         if status is Status.LOST:
             assert told == -1
             model.readings += tuple(
@@ -98,6 +99,8 @@ class Leases(RuleBasedStateMachine):
             )
             return
         assert told == self.finished
+        if before is Status.LOST and model.tile < 0:  # of a replicate, the result was made of them as well
+            model.readings = tuple(replace(r, discarded="") for r in model.readings)
         model.told, model.readings = told, model.readings + done.readings
         self.finished += 1
 
