@@ -20,8 +20,16 @@ COMMAND_KEYS = ("run", "prepare", "check", "environment", "config", "metrics")
 CONFIG_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".env")
 """Config files that are written from the configuration alone; any other needs its ``text``."""
 
-_HABITS = dict.fromkeys(("build", "compile", "make"), "did you mean 'prepare', run once before the readings?")
+_BUILDING = ("build", "compile", "make")
+_HABITS = dict.fromkeys(_BUILDING, "did you mean 'prepare', run once before the readings?")
 """What to do about keys that other tools have."""
+
+BELOW_COMMAND = {
+    **dict.fromkeys(COMMAND_KEYS, "it belongs below 'command', beside 'run'"),
+    **dict.fromkeys(_BUILDING, "it is called 'prepare', and belongs below 'command', beside 'run'"),
+    "run": "it belongs below 'command'",
+}
+"""Hints for keys of a command that stand at the top of a space file."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

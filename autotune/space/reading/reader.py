@@ -17,7 +17,7 @@ from autotune.errors import InputError, Problem, nearest
 from autotune.space.configuration import FrozenMap, Value
 from autotune.space.facts import facts_of
 from autotune.space.language.rule import NOTHING
-from autotune.space.reading.command import Known
+from autotune.space.reading.command import BELOW_COMMAND, Known
 from autotune.space.reading.converters import fact, mapping, text
 from autotune.space.reading.fields import Fields, Problems, as_map, wrong
 from autotune.space.reading.knobs import KINDS as KNOB_KINDS
@@ -142,7 +142,7 @@ class _Reader:
         self.members: tuple[Member, ...] = ()
         strays = [entry.key for entry in root if _looks_like_a_knob(entry.value)]
         habits = dict.fromkeys(strays, "a knob stands below knobs:, indented")
-        self.top = Fields(root, "", KEYS, problems, BELONGS | habits)
+        self.top = Fields(root, "", KEYS, problems, BELONGS | BELOW_COMMAND | habits)
 
     def read(self, source: str) -> StudySpec:
         """The whole study; raises whatever was found once all of it has been looked at."""
