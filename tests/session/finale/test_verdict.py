@@ -42,7 +42,7 @@ def test_of_a_recording_with_one_reading_of_each_it_is_said_what_was_read(tmp_pa
     result = autotune.search(recording(tmp_path, 1), store=tmp_path / "s.db")
     assert not result.defended and result.best == {"tile": 4} and result.read_once and not result.nobody_stood
     assert headline(result).endswith("best so far of once, not measured again")
-    assert result.remark.startswith("the recording has one reading of each configuration")
+    assert result.remark.startswith("the recording has one reading of each finalist")
     assert result.remark.endswith("is 2 times as fast as the default")
 
 
