@@ -170,7 +170,7 @@ def _metrics(standing: Standing) -> dict[str, Any]:
 
 
 def _read_once(spec: StudySpec, default: Standing | None, finalists: Sequence[Standing]) -> str:
-    """The remark on a finale in which each contender has at most one reading, so that its noise is unknown."""
+    """The remark on a finale in which each contender has at most one reading, so its noise is unknown."""
     whose = "the recording has" if isinstance(spec.objective, ReplayObjective) else "there is"
     said = f"{whose} one reading of each finalist, so there is no interval and no winner"
     goal = spec.goals[0]
