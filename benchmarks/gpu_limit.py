@@ -23,7 +23,6 @@ import math
 import random
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,18 +35,13 @@ import numpy as np
 from autotune.measure.gpu import power_limit
 from autotune.measure.gpu.energy import Look
 from autotune.measure.gpu.monitor import LIMIT_SECONDS, Watcher
-from autotune.measure.gpu.prospects import REQUIRED, prospects
+from autotune.measure.gpu.prospects import prospects
 from autotune.measure.gpu.timing import Timer
 from autotune.measure.kernels.device_objective import DeviceObjective
-from autotune.measure.loading.load import load_objective
-from autotune.measure.objective import Context
-from autotune.measure.phases.runner import Runner
 from autotune.space.configuration import Value
-from autotune.space.reading.reader import read_spec
-from autotune.space.spec import StudySpec
-from autotune.status import Status
 from benchmarks.gpu_plan import told
-from benchmarks.gpu_search import SPACES, facts, gpu_name
+from benchmarks.gpu_products import is_missing, products
+from benchmarks.gpu_search import facts, gpu_name
 
 TRACE = Path(__file__).parents[1] / "results" / "h100" / "limit" / "trace.json.gz"
 
@@ -197,43 +191,32 @@ def record(seconds: float, keep: Callable[[dict[str, Any]], None]) -> None:
     at the end. A product that does not run here is left out, and that is said.
     Raises :class:`RecordingError`.
     """
-    with tempfile.TemporaryDirectory(prefix="autotune-limit-") as folder:
-        spec = read_spec(SPACES / "triton-gemm.yaml", device=facts())
-        context = Context(spec.workload, facts(), Path(folder), 0, None, spec.space.ruled)
-        objective = load_objective(spec.objective, context, spec.metrics)
-        assert isinstance(objective, DeviceObjective)
-        runner = Runner(objective, spec.metrics, spec.measure)
-        runner.stand_by(final=False)
-        recorder = Recorder(objective, objective.monitor.watcher, keep)
+    with products(facts(), final=False) as here:
+        recorder = Recorder(here.objective, here.objective.monitor.watcher, keep)
         for product, knobs in PRODUCTS.items():
-            recorder.add(product, partial(_loaded, objective, runner, spec, knobs))
-        products = list(recorder.timers)
-        if not products:
+            if knobs is None:
+                recorder.add(product, partial(_library, here.objective))
+            elif made := here.prepare(product, knobs):
+                recorder.add(product, partial(here.objective.load, made[1]))
+        running = list(recorder.timers)
+        if not running:
             raise RecordingError("none of the products runs here")
         for before in ("cold, 3 s each", LONG_RUN):
-            for product in products:
+            for product in running:
                 recorder.run(product, 3.0, before, rest=3e-3)
-        until, rng = time.perf_counter() + seconds - 6.0 * len(products), random.Random(0)
+        until, rng = time.perf_counter() + seconds - 6.0 * len(running), random.Random(0)
         for rest in itertools.cycle((0.0, 1e-3, 5e-3, 30e-3, 0.6)):
             before = f"{rest * 1e3:g} ms of rest, half a second each"
-            for product in rng.sample(products, len(products)):
+            for product in rng.sample(running, len(running)):
                 recorder.run(product, 0.5, before, rest)
                 if time.perf_counter() > until:
                     keep(recorder.trace())
                     return
 
 
-def _loaded(
-    objective: DeviceObjective, runner: Runner, spec: StudySpec, knobs: Mapping[str, Value] | None
-) -> Any:
-    """A product ready to be called; raises where it is refused here."""
-    if knobs is None:
-        return objective.load_baseline(next(one for one in objective.baselines() if one.name == "torch"))
-    chosen = {**spec.space.default(), "loads": "pointers", **knobs}
-    outcome, prepared = runner.prepare(spec.space.configuration(chosen))
-    if outcome.status is not Status.OK:
-        raise RecordingError(f"{outcome.status}: {outcome.message}")
-    return objective.load(prepared)
+def _library(objective: DeviceObjective) -> Any:
+    """The vendor's product, ready to be called."""
+    return objective.load_baseline(next(one for one in objective.baselines() if one.name == "torch"))
 
 
 class Recorder:
@@ -340,10 +323,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.5)
     options = parser.parse_args()
     if options.record:
-        missing = [one for one in prospects() if one.name in REQUIRED and not one.available]
-        for one in missing:
-            print(f"this needs a GPU; missing here: {one.name}: {one.detail}; {one.remedy}", file=sys.stderr)
-        if missing:
+        if is_missing(prospects()):
             return 2
         options.record.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -17,20 +17,18 @@ import json
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from autotune.measure.gpu.prospects import REQUIRED, prospects
+from autotune.measure.gpu.prospects import prospects
 from autotune.measure.gpu.timing import Apparatus
-from autotune.measure.kernels.device_objective import DeviceObjective
-from autotune.measure.loading.load import load_objective
-from autotune.measure.objective import Context
 from autotune.measure.phases.runner import Runner
 from autotune.space.configuration import Configuration, Value
-from autotune.space.reading.reader import read_spec
 from autotune.status import Status
-from benchmarks.gpu_search import SPACES, device_line, facts, seconds_text
+from benchmarks.gpu_products import is_missing, products
+from benchmarks.gpu_search import device_line, facts, seconds_text
 
 ROOT = Path(__file__).parents[1]
 
@@ -59,10 +57,7 @@ def main() -> int:
     if options.one:
         print(json.dumps(read_in_turn()))
         return 0
-    missing = [one for one in prospects() if one.name in REQUIRED and not one.available]
-    for one in missing:
-        print(f"this needs a GPU; missing here: {one.name}: {one.detail}; {one.remedy}", file=sys.stderr)
-    if missing:
+    if is_missing(prospects()):
         return 2
     command = [sys.executable, "-m", "benchmarks.gpu_placement", "--one"]
     found = [readings for _ in range(PROCESSES) if (readings := readings_of(command))]
@@ -95,26 +90,17 @@ def readings_of(command: Sequence[str], seconds: float = MOST_SECONDS) -> Readin
 
 def read_in_turn() -> Readings:
     """Each product some times where its tensors are, then as often with tensors that are moved."""
-    spec = read_spec(SPACES / "triton-gemm.yaml", device=facts(), workload=SKINNY)
-    readings: Readings = {}
-    with tempfile.TemporaryDirectory(prefix="autotune-placement-") as folder:
-        context = Context(spec.workload, facts(), Path(folder), 0, None, spec.space.ruled)
-        objective = load_objective(spec.objective, context, spec.metrics)
-        assert isinstance(objective, DeviceObjective)
-        runner, apparatus = Runner(objective, spec.metrics, spec.measure), objective.apparatus
-        runner.stand_by(final=True)
-        for product, knobs in PRODUCTS.items():
-            configuration = spec.space.configuration({**spec.space.default(), **knobs})
-            readings[product] = read_product(runner, apparatus, product, configuration)
-    return readings
+    with products(facts(), final=True, workload=SKINNY) as here:
+        read = partial(read_product, here.runner, here.objective.apparatus)
+        made = {product: here.prepare(product, knobs) for product, knobs in PRODUCTS.items()}
+        return {product: read(product, *one) if one else {} for product, one in made.items()}
 
 
 def read_product(
-    runner: Runner, apparatus: Apparatus, product: str, configuration: Configuration
+    runner: Runner, apparatus: Apparatus, product: str, configuration: Configuration, prepared: Any
 ) -> dict[str, list[float]]:
     """The readings of one product in both ways; what could not be read is said, and missing."""
-    made, prepared = runner.prepare(configuration)
-    entered = runner.enter(configuration, lambda: prepared, 0) if made.status is Status.OK else made
+    entered = runner.enter(configuration, lambda: prepared, 0)
     if entered.status is not Status.OK:  # whatever entered before it would be read in its place
         print(f"{product} is left out: {entered.status}: {entered.message}", file=sys.stderr)
         return {}

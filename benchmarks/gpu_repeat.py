@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,20 +23,16 @@ from statistics import fmean
 import numpy as np
 
 from autotune.measure.gpu import power_limit
-from autotune.measure.gpu.prospects import REQUIRED, prospects
-from autotune.measure.loading.load import load_objective
-from autotune.measure.objective import Context
+from autotune.measure.gpu.prospects import prospects
 from autotune.measure.outcome import Estimate
-from autotune.measure.phases.runner import Runner
 from autotune.space.configuration import Value
-from autotune.space.reading.reader import read_spec
-from autotune.status import Status
-from benchmarks.gpu_search import SPACES, device_line, facts, seconds_text
+from benchmarks.gpu_products import is_missing, products
+from benchmarks.gpu_search import device_line, facts, seconds_text
 
 _BASE: Mapping[str, Value] = {"block_m": 128, "block_n": 256, "group": 8, "split_k": 1, "warps": 8}
 PRODUCTS: Mapping[str, Mapping[str, Value]] = {
     "wide, by descriptors": {**_BASE, "block_k": 64, "stages": 3, "loads": "descriptors", "programs": 1},
-    "wide": {**_BASE, "block_k": 32, "stages": 4, "loads": "pointers"},
+    "wide": {**_BASE, "block_k": 32, "stages": 4},
     "the default": {},
 }
 
@@ -65,10 +60,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--out", type=Path, help="where the table is written as well")
     options = parser.parse_args()
-    missing = [one for one in prospects() if one.name in REQUIRED and not one.available]
-    if missing:
-        for one in missing:
-            print(f"this needs a GPU; missing here: {one.name}: {one.detail}; {one.remedy}", file=sys.stderr)
+    if is_missing(prospects()):
         return 2
     command = f"`python -m benchmarks.gpu_repeat --seconds {options.seconds:g}`"
     text = "\n".join([command, "", device_line(), "", *table(list(repeats(options.seconds))), ""])
@@ -80,19 +72,9 @@ def main() -> int:
 
 def repeats(seconds: float) -> Iterator[Repeat]:
     """Trials in turn, for about so many seconds once the device no longer swings."""
-    spec = read_spec(SPACES / "triton-gemm.yaml", device=facts())
-    with tempfile.TemporaryDirectory(prefix="autotune-repeat-") as folder:
-        context = Context(spec.workload, facts(), Path(folder), 0, None, spec.space.ruled)
-        objective = load_objective(spec.objective, context, spec.metrics)
-        runner = Runner(objective, spec.metrics, spec.measure)
-        runner.stand_by(final=False)
-        made = {}
-        for name, knobs in PRODUCTS.items():
-            outcome, prepared = runner.prepare(spec.space.configuration({**spec.space.default(), **knobs}))
-            if outcome.status is Status.OK:
-                made[name] = prepared
-            else:
-                print(f"{name} is left out: {outcome.status}: {outcome.message}", file=sys.stderr)
+    with products(facts(), final=False) as here:
+        built = {name: here.prepare(name, knobs) for name, knobs in PRODUCTS.items()}
+        made = {name: one[1] for name, one in built.items() if one is not None}
         counted = time.monotonic() + SWINGING_SECONDS
         until = counted + seconds
         for seed in itertools.count():
@@ -101,7 +83,7 @@ def repeats(seconds: float) -> Iterator[Repeat]:
                     return
                 with _changed(otherwise):
                     began = time.monotonic()
-                    outcome = runner.measure(lambda prepared=prepared: prepared, seed)  # type: ignore[misc]
+                    outcome = here.runner.measure(lambda prepared=prepared: prepared, seed)  # type: ignore[misc]
                 if began < counted:
                     continue
                 if "time" in outcome.metrics:
