@@ -110,7 +110,9 @@ def planted_claims(found: Document) -> list[str]:
         holds = None if not planted else caught == planted and not problems
         holds = None if holds and untried else holds
         text = f"{caught} of {planted}" + (", and something else went wrong" if problems else "")
-        where = f"{len(faults)} faults" + (f"; {untried} more were not tried" if untried else "")
+        possible = sum(bool(one["planted"] or one["problems"]) for one in faults.values())
+        where = f"{possible} faults" + (f"; {untried} more were not tried" if untried else "")
+        where += f"; {len(faults) - possible} not possible here" if possible < len(faults) else ""
         lines.append(_claim("a planted fault is caught every time", where, text, holds))
     sticky = found.get("sticky")
     if sticky and "problem" in sticky:
