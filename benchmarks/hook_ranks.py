@@ -108,7 +108,7 @@ def table(options: argparse.Namespace, trials: list[dict[str, Any]], found: dict
         [
             "# Ranks that stop together",
             "",
-            f"`python -m benchmarks.hook_ranks --trials {options.trials}`",
+            f"`python -m benchmarks.hook_ranks --trials {options.trials} --timeout {options.timeout:g}`",
             "",
             f"{software('torch')}, gloo, {RANKS} ranks under torchrun; {machine()}, load average"
             f" {os.getloadavg()[0]:.1f}; asha over {STEPS} steps, random search with seed 0.",
