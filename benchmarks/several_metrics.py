@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -40,7 +41,7 @@ from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
-from benchmarks.publishing import software
+from benchmarks.publishing import publish, software
 from benchmarks.recorded_spaces import recorded_space, recordings
 from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
@@ -256,22 +257,22 @@ def main() -> int:
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--seeds", type=at_least_one, default=10)
     parser.add_argument("--jobs", type=at_least_one, default=1)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, help="where to write the page, too, after each seed")
     options = parser.parse_args()
     # The compile times of the third kernel there are mostly those of a cache.
     kernels = ("convolution", "gemm")
     spaces = {name: path for name, path in recordings(options.spaces) if name.startswith(kernels)}
     if not spaces:
         raise SystemExit(f"there is no recording of a convolution or a matrix product in {options.spaces}")
-    options.out.parent.mkdir(parents=True, exist_ok=True)
     todo = searches(spaces, options.seeds)
     found: dict[Search, Found] = {}
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         for search, one in zip(todo, pool.map(run, todo), strict=True):
             found[search] = one
-            print(f"{len(found)}/{len(todo)} {search.path.name} {search.strategy} {one}", flush=True)
+            place = f"{len(found)}/{len(todo)} {search.path.name} {search.strategy}"
+            print(f"{place} {one}", file=sys.stderr, flush=True)
             if len(found) % (len(todo) // options.seeds) == 0:
-                options.out.write_text(report(found, spaces, search.seed + 1))
+                publish(report(found, spaces, search.seed + 1), options.out)
     return 0
 
 
