@@ -88,7 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("runs", type=Path, nargs="+")
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUNS.jsonl")
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--ours", default="auto", help="strategies to be coloured, separated by commas")
     parser.add_argument("--rows", type=at_least_one, default=16)

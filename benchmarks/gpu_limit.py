@@ -14,7 +14,6 @@ the kernel takes in a long run.
 
 from __future__ import annotations
 
-import argparse
 import bisect
 import gzip
 import itertools
@@ -42,6 +41,8 @@ from autotune.space.configuration import Value
 from benchmarks.gpu_plan import told
 from benchmarks.gpu_products import is_missing, products
 from benchmarks.gpu_search import facts, gpu_name
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish
 
 TRACE = Path(__file__).parents[1] / "results" / "h100" / "limit" / "trace.json.gz"
 
@@ -133,10 +134,7 @@ def tables(trace: Mapping[str, Any]) -> list[str]:
         for product in trace["products"].values()
         if (own := [run for run in runs if run.product == product])
     }
-    lines = [
-        "| before | windows | as read: off | differ by | made up for: off | differ by |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = head("before | windows | as read: off | differ by | made up for: off | differ by")
     windows: dict[str, list[tuple[str, power_limit.Window]]] = {}
     for run in runs:
         windows.setdefault(run.before, []).extend((run.product, window) for window in run.windows())
@@ -145,19 +143,18 @@ def tables(trace: Mapping[str, Any]) -> list[str]:
             cells = [_off([w.seconds / steady[p] for p, w in found])]
             cells.append(_off([w.at_limit(limit) / steady[p] for p, w in found]))
             lines.append(f"| {before} | {len(found)} | {' | '.join(cells)} |")
-    lines += ["", f"| before | {' | '.join(f'{at * 1e3:g} ms' for at in SWING_SECONDS)} |"]
-    lines += [f"|---|{'---|' * len(SWING_SECONDS)}"]
+    lines += ["", *head(" | ".join(["before", *(f"{at * 1e3:g} ms" for at in SWING_SECONDS)]))]
     for before in windows:
         own_runs = [run for run in runs if run.before == before]
         swing = [_mean_off([run.soon(at) / steady[run.product] for run in own_runs]) for at in SWING_SECONDS]
         lines.append(f"| {before} | {' | '.join(swing)} |")
     everything = [one for found in windows.values() for one in found]
-    lines += ["", "| exponent | times differ by |", "|---|---|"]
+    lines += ["", *head("exponent | times differ by")]
     for exponent in EXPONENTS:
         ratios = [w.seconds * (w.watts / limit) ** exponent / steady[p] for p, w in everything if w.watts]
         differ = f"{np.std(np.log(ratios), ddof=1):.2%}" if len(ratios) > 1 else "-"
         lines.append(f"| {exponent:g} | {differ} |")
-    lines += ["", "| kernel | in the long run | its own exponent |", "|---|---|---|"]
+    lines += ["", *head("kernel | in the long run | its own exponent")]
     for product, seconds in steady.items():
         own_windows = [w for p, w in everything if p == product and w.watts]
         drawn = [math.log(w.watts / limit) for w in own_windows if w.watts]
@@ -316,12 +313,11 @@ def _write(file: Path, trace: Mapping[str, Any]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--trace", type=Path, default=TRACE)
-    parser.add_argument("--out", type=Path, help="where the tables are written as well")
-    parser.add_argument("--record", type=Path, help="make a trace on this GPU, and tell of that")
-    parser.add_argument("--minutes", type=float, default=1.5)
-    options = parser.parse_args()
+    parser = Options(__file__, __doc__)
+    parser.aside("--trace", type=Path, default=TRACE)
+    parser.aside("--record", type=Path, help="make a trace on this GPU, and tell of that")
+    parser.aside("--minutes", type=float, default=1.5)
+    options = parser.read()
     if options.record:
         if is_missing(prospects()):
             return 2
@@ -335,10 +331,8 @@ def main() -> int:
     if trace["limit_watts"] is None:
         print(f"{trace['device']} does not tell its limit of power", file=sys.stderr)
         return 1
-    text = "\n".join([f"{trace['device']}, recorded {trace['recorded']}.", "", *tables(trace), ""])
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    on = f"{trace['device']}, recorded {trace['recorded']}."
+    publish(page("A GPU at its limit of power", options.command, on, tables(trace)), options.out)
     return 0
 
 

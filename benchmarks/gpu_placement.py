@@ -11,7 +11,6 @@ where tensors lie. Takes about a minute. Ends with 2 where there is no GPU.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import statistics
@@ -29,6 +28,8 @@ from autotune.space.configuration import Configuration, Value
 from autotune.status import Status
 from benchmarks.gpu_products import is_missing, products
 from benchmarks.gpu_search import device_line, facts, seconds_text
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish
 
 ROOT = Path(__file__).parents[1]
 
@@ -50,10 +51,9 @@ Readings = dict[str, dict[str, list[float]]]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--out", type=Path, help="where the table is written as well")
-    parser.add_argument("--one", action="store_true", help="the readings of one process, as JSON")
-    options = parser.parse_args()
+    parser = Options(__file__, __doc__)
+    parser.aside("--one", action="store_true", help="the readings of one process, as JSON")
+    options = parser.read()
     if options.one:
         print(json.dumps(read_in_turn()))
         return 0
@@ -64,10 +64,8 @@ def main() -> int:
     if not found:
         print("no process has read anything", file=sys.stderr)
         return 1
-    text = "\n".join(["`python -m benchmarks.gpu_placement`", "", device_line(), "", *table(found), ""])
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    title = "Whether a time depends on where tensors lie"
+    publish(page(title, options.command, device_line(), table(found)), options.out)
     return 0
 
 
@@ -120,10 +118,9 @@ def read_product(
 
 def table(found: Sequence[Readings]) -> list[str]:
     """A row for each product and way: the medians of the processes, and how far readings lie apart within."""
-    lines = [
-        "| product | tensors | median in each process | processes differ by | within one readings do by |",
-        "|---|---|---|---|---|",
-    ]
+    lines = head(
+        "product | tensors | median in each process | processes differ by | within one readings do by"
+    )
     for product, way in itertools.product(PRODUCTS, ("stayed", "moved")):
         times = [one[product][way] for one in found if way in one.get(product, {})]
         if not times:

@@ -10,14 +10,12 @@ a search takes luck for merit. Ends with 2 where there is no GPU.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 
 import numpy as np
@@ -28,6 +26,8 @@ from autotune.measure.outcome import Estimate
 from autotune.space.configuration import Value
 from benchmarks.gpu_products import is_missing, products
 from benchmarks.gpu_search import device_line, facts, seconds_text
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish
 
 _BASE: Mapping[str, Value] = {"block_m": 128, "block_n": 256, "group": 8, "split_k": 1, "warps": 8}
 PRODUCTS: Mapping[str, Mapping[str, Value]] = {
@@ -56,17 +56,13 @@ class Repeat:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Options(__file__, __doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--out", type=Path, help="where the table is written as well")
-    options = parser.parse_args()
+    options = parser.read()
     if is_missing(prospects()):
         return 2
-    command = f"`python -m benchmarks.gpu_repeat --seconds {options.seconds:g}`"
-    text = "\n".join([command, "", device_line(), "", *table(list(repeats(options.seconds))), ""])
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    rows = table(list(repeats(options.seconds)))
+    publish(page("How far trials differ on a GPU", options.command, device_line(), rows), options.out)
     return 0
 
 
@@ -104,10 +100,7 @@ def _changed(constants: Mapping[str, float]) -> Iterator[None]:
 
 def table(done: Sequence[Repeat]) -> list[str]:
     """A row for each product and way."""
-    lines = [
-        "| product | way | trials | median | differ by | claimed | readings a trial | seconds a trial |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    lines = head("product | way | trials | median | differ by | claimed | readings a trial | seconds a trial")
     for product, way in itertools.product(PRODUCTS, WAYS):
         own = [one for one in done if (one.product, one.way) == (product, way)]
         if len(own) < 2:

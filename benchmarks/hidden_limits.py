@@ -36,6 +36,7 @@ from autotune.status import Status
 from benchmarks.hidden_peers import PEERS, Peer, make_peer
 from benchmarks.hidden_spaces import NAMES, Limited, limited
 from benchmarks.kept import add_line, kept_lines, read_lines
+from benchmarks.publishing import head
 from benchmarks.running import at_least_one, known_names, run_as_command, split_names
 
 TRIES = 60
@@ -132,15 +133,13 @@ def table(lines: Sequence[Line]) -> tuple[str, bool]:
                     rows[line["method"]].append(line)
             if not rows:
                 continue
-            text += [f"### {share} % out of memory, {told}", "", HEAD, "|---|---|---|---|---|---|---|---|"]
+            text += [f"### {share} % out of memory, {told}", "", *head(HEAD)]
             text += [_row(method, found) for method, found in sorted(rows.items(), key=_infeasible)] + [""]
             met &= _meets(rows, told)
     return "\n".join(text), met
 
 
-HEAD = (
-    f"| method | searches | infeasible | repeats | optimum found | in {SOON} tries | median try | worst try |"
-)
+HEAD = f"method | searches | infeasible | repeats | optimum found | in {SOON} tries | median try | worst try"
 
 
 def _infeasible(row: tuple[str, Sequence[Line]]) -> float:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import autotune
@@ -14,29 +14,36 @@ from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
 from autotune.space.configuration import Value
 from autotune.space.reading.reader import read_spec
-from benchmarks.publishing import publish
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish
 
 Rows = Callable[[float, str], Iterator[str]]
 """Lines of a table, one search after the other: of so many seconds each, in a store."""
 
 
-def searched_rows(
-    description: str | None, seconds: float, head: Callable[[float], list[str]], rows: Rows
-) -> None:
+@dataclass(frozen=True)
+class Searched:
+    """What a page is made of."""
+
+    title: str
+    about: Callable[[], Sequence[str]]
+    """What stands before the table, in paragraphs; looked at when all is measured."""
+    columns: str
+    rows: Rows
+
+
+def searched_rows(file: str, text: str | None, seconds: float, searched: Searched) -> None:
     """The command of such a table. A study that ``--store`` holds already is not searched again."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(file, text)
     parser.add_argument("--time", type=float, default=seconds, help="seconds of each search")
-    parser.add_argument("--store", default="", help="where the studies are kept; default: nowhere")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    lines = []
+    parser.aside("--store", default="", help="where the studies are kept; default: nowhere")
+    options = parser.read()
+    lines = head(f"{searched.columns} | tries | winner")
     with tempfile.TemporaryDirectory() as folder:
-        for line in rows(options.time, options.store or f"{folder}/studies.db"):
+        for line in searched.rows(options.time, options.store or f"{folder}/studies.db"):
             print(line, flush=True)
             lines.append(line)
-    publish("\n".join([*head(options.time), *lines, ""]), options.out)
+    publish(page(searched.title, options.command, *searched.about(), lines), options.out)
 
 
 def workload_rows(

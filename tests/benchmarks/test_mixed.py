@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mixed_report import Run, Scale, mean_ranks, ranks, scales, tables
+from benchmarks.mixed_report import Run, Scale, mean_ranks, scales, tables
 from benchmarks.mixed_spaces import Losses, Search, run
 from benchmarks.mixed_tasks import TASKS
 from benchmarks.peers.described import described
@@ -47,7 +47,8 @@ def made(method: str, losses: list[float], task: str = "t", seed: int = 0) -> Ru
 
 
 def test_ranks_are_shared_by_ties() -> None:
-    assert ranks([3.0, 1.0, 1.0, math.inf]).tolist() == [3.0, 1.5, 1.5, 4.0]
+    runs = [made(name, [loss]) for name, loss in zip("abcd", (3.0, 1.0, 1.0, math.inf), strict=True)]
+    assert mean_ranks(runs) == {"a": 3.0, "b": 1.5, "c": 1.5, "d": 4.0}
 
 
 def test_mean_ranks_are_over_tasks_and_seeds() -> None:
