@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 
-import autotune
 from autotune.measure.kernels.compiled_c import c_function, compile_c
 from autotune.measure.kernels.roofline import Peaks, Work, roofline
 from autotune.measure.loading.load import load_objective
@@ -30,6 +29,7 @@ from autotune.space.reading.reader import read_spec
 from benchmarks.options import Options
 from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import run_as_command
+from benchmarks.searched_rows import search
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("gemm-c", "convolution-c", "stencil-c", "nms-c")
@@ -114,7 +114,7 @@ def searched(names: list[str], seconds: float, store: str) -> Iterator[Row]:
     for name in names:
         file = ROOT / "searchspaces" / f"{name}.yaml"
         peaks = measured_peaks()
-        result = autotune.search(file, time=seconds, trials=10_000, store=store)
+        result = search(name, file, seconds, store)
         spec = read_spec(file, device=device_facts())
         context = Context(spec.workload, device_facts(), Path())
         work = load_objective(spec.objective, context).work()  # type: ignore[attr-defined]

@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import autotune
 from autotune.provenance.device import device_facts
 from autotune.session.result import Result
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import StudySpec
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import Searched, interval, over, ratio, row, searched_rows
+from benchmarks.searched_rows import Searched, interval, over, ratio, row, search, searched_rows
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "model-compression.yaml"
 DROPS = (0.01, 0.03)
@@ -36,7 +35,7 @@ def rows(seconds: float, store: str) -> Iterator[str]:
     """One search after the other, as lines of the table."""
     spec = read_spec(SPACE, device=device_facts())
     for drop in DROPS:
-        yield _line(drop, autotune.search(bounded(spec, drop), time=seconds, trials=10_000, store=store))
+        yield _line(drop, search(f"a drop of {drop:g}", bounded(spec, drop), seconds, store))
 
 
 def _line(drop: float, result: Result) -> str:

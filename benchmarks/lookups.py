@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import autotune
 from autotune.provenance.device import device_facts
 from autotune.session.result import Result
 from autotune.space.configuration import FrozenMap
@@ -20,7 +19,7 @@ from autotune.space.reading.reader import read_spec
 from autotune.space.spec import StudySpec
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import Searched, interval, over, ratio, row, searched_rows
+from benchmarks.searched_rows import Searched, interval, over, ratio, row, search, searched_rows
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "index-c.yaml"
 DISTRIBUTIONS = ("uniform", "lognormal", "clustered")
@@ -42,9 +41,8 @@ def rows(seconds: float, store: str) -> Iterator[str]:
     spec = read_spec(SPACE, device=device_facts())
     for distribution in DISTRIBUTIONS:
         for share in SHARES:
-            result = autotune.search(
-                bounded(spec, distribution, share), time=seconds, trials=10_000, store=store
-            )
+            name = f"{distribution}, 1/{1 / share:.0f}"
+            result = search(name, bounded(spec, distribution, share), seconds, store)
             yield _line(distribution, share, result)
 
 

@@ -14,6 +14,7 @@ from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
 from autotune.space.configuration import Value
 from autotune.space.reading.reader import read_spec
+from autotune.space.spec import StudySpec
 from benchmarks.options import Options
 from benchmarks.publishing import head, page, publish
 
@@ -46,6 +47,18 @@ def searched_rows(file: str, text: str | None, seconds: float, searched: Searche
     publish(page(searched.title, options.command, *searched.about(), lines), options.out)
 
 
+def search(name: str, space: Path | StudySpec, seconds: float, store: str) -> Result:
+    """What a row is made of.
+
+    Raises :class:`~autotune.errors.InputError` where nothing has succeeded in the time.
+    """
+    result = autotune.search(space, time=seconds, trials=10_000, store=store)
+    if result.best is None:
+        why = f": {result.why_nothing}" if result.why_nothing else ""
+        raise InputError(f"{name}: nothing succeeded within {seconds:g} s{why}")
+    return result
+
+
 def workload_rows(
     space: Path,
     workloads: Mapping[str, Mapping[str, Value]],
@@ -53,16 +66,10 @@ def workload_rows(
     seconds: float,
     store: str,
 ) -> Iterator[str]:
-    """The ``line`` of each workload, which is said as it differs from that of the space.
-
-    Raises :class:`~autotune.errors.InputError` where nothing has succeeded in the time.
-    """
+    """The ``line`` of each workload, which is said as it differs from that of the space."""
     for name, workload in workloads.items():
         spec = read_spec(space, device=device_facts(), workload=workload)
-        result = autotune.search(spec, time=seconds, trials=10_000, store=store)
-        if result.best is None:
-            raise InputError(f"{name}: nothing succeeded within {seconds:g} s: {result.why_nothing}")
-        yield line(name, result)
+        yield line(name, search(name, spec, seconds, store))
 
 
 def say_workloads(space: Path, workloads: Mapping[str, Mapping[str, Value]]) -> str:

@@ -15,6 +15,7 @@ from benchmarks.kept import Kept, add_line, kept_lines, read_lines
 from benchmarks.options import Options
 from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import counts, known_names, mean_ranks, run_as_command
+from benchmarks.searched_rows import search
 
 
 def test_a_line_that_a_kill_cut_short_is_left_out_and_not_written_into(
@@ -133,3 +134,14 @@ def test_a_page_makes_its_folder(tmp_path: Path) -> None:
 def test_what_a_page_was_made_on() -> None:
     assert re.fullmatch(r"autotune \S+, numpy \S+, Python 3\.\d+\.\S+", software("numpy", "no-such-package"))
     assert re.fullmatch(r".+, \d+ cores", machine())
+
+
+def test_a_search_without_a_success_is_no_row(tmp_path: Path) -> None:
+    """For some tables it was a traceback about the metric."""
+    space = tmp_path / "space.yaml"
+    space.write_text(
+        'autotune: 1\nname: fails\ncommand: {run: ["false", "{x}"], metrics: wall}\n'
+        "knobs:\n  x: {values: [1, 2]}\nmetrics:\n  time: {goal: minimize}\n"
+    )
+    with pytest.raises(InputError, match=r"this one: nothing succeeded within 5 s: .*"):
+        search("this one", space, 5, str(tmp_path / "studies.db"))
