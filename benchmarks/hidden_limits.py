@@ -35,7 +35,7 @@ from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.hidden_peers import PEERS, Peer, make_peer
 from benchmarks.hidden_spaces import NAMES, Limited, limited
-from benchmarks.kept import add_line, kept_lines, read_lines
+from benchmarks.kept import add_line, kept_lines, read_searches
 from benchmarks.publishing import head
 from benchmarks.running import at_least_one, known_names, run_as_command, split_names
 
@@ -47,6 +47,8 @@ USES_MEMORY = ("auto", "optuna-tpe-limit", "optuna-gp-limit")
 SOON = 30
 """Tries in which the optimum is to be found where memory is measured."""
 Line = dict[str, Any]
+KEYS = ("method", "space", "told", "seed")
+"""What a search is known by."""
 
 
 class Own:
@@ -104,8 +106,7 @@ def search(method: str, name: str, told: str, seed: int, tries: int) -> Line:
 
 def run(methods: Sequence[str], names: Sequence[str], seeds: Sequence[int], tries: int, out: Path) -> int:
     """Add the searches that ``out`` lacks."""
-    keys = ("method", "space", "told", "seed")
-    there = {tuple(line[k] for k in keys) for line in kept_lines(out)}
+    there = {tuple(line[k] for k in KEYS) for line in kept_lines(out)}
     missing = set()
     for seed, name, method, told in product(seeds, names, methods, TOLD):
         needless = told == TOLD[0] and method not in USES_MEMORY
@@ -182,10 +183,7 @@ def main() -> int:
     parser.add_argument("--table", type=Path, nargs="+", metavar="RUNS.jsonl")
     options = parser.parse_args()
     if options.table:
-        lines = read_lines(*options.table)
-        if not lines:
-            parser.error("there is no search in these files")
-        text, met = table(lines)
+        text, met = table(read_searches(options.table, KEYS))
         print(text)
         return 0 if met else 1
     if options.out is None:

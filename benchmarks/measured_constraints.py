@@ -22,7 +22,7 @@ from typing import Any
 
 import optuna
 
-from benchmarks.kept import read_lines
+from benchmarks.kept import read_searches
 from benchmarks.publishing import head, machine, software
 from benchmarks.running import append_lines, at_least_one, one_thread_each, run_as_command
 
@@ -209,8 +209,9 @@ def main() -> None:
     parser.add_argument("--table", type=Path, nargs="+", metavar="RUNS.jsonl", help="show these; run nothing")
     options = parser.parse_args()
     if options.table:
+        lines = read_searches(options.table, ("case", "sampler", "seed"))
         print(f"{software('optuna', 'torch')}; {machine()}. {TRIES} tries.\n")
-        print("\n".join(table(read_lines(*options.table))))
+        print("\n".join(table(lines)))
         return
     one_thread_each()
     seeds = range(options.first, options.first + options.seeds)

@@ -12,6 +12,7 @@ its software, bayesmark): ``100 (1 - mean of (loss - optimum) / (guess - optimum
 and 1, the mean taken over seeds, then over tasks. 100 is the optimum in every search, 0 a single guess. The
 optimum of a task is the best loss that any method ever found in it, the guess the median loss of random
 search's trials (a failed one counts as infinite; the default configuration is no guess).
+Without random search there is no score.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any
 
 from scipy.stats import rankdata
 
-from benchmarks.kept import read_lines
+from benchmarks.kept import read_searches
 from benchmarks.options import Options
 from benchmarks.publishing import head, page, publish
 from benchmarks.running import run_as_command
@@ -103,11 +104,13 @@ def tables(runs: Sequence[Run]) -> list[str]:
     have = {
         method: {(r.task, r.seed) for r in runs if r.method == method} for method in {r.method for r in runs}
     }
-    most = max(map(len, have.values()))
-    whole = {method for method in have if len(have[method]) == most}
+    most = max(have.values(), key=len)
+    whole = {method for method in have if have[method] == most}
     lines = table([run for run in runs if run.method in whole], scale)
     if len(whole) < len(have):
         common = set.intersection(*have.values())
+        if not common:
+            return [*lines, "", "No search (task and seed) is one that all methods have."]
         lines += [
             "",
             f"All methods, on the {len(common)} searches (task and seed) that all of them have:",
@@ -120,11 +123,12 @@ def tables(runs: Sequence[Run]) -> list[str]:
 def table(runs: Sequence[Run], scale: Mapping[str, Scale]) -> list[str]:
     """One row a method, the best mean rank first."""
     names = [name for name in scale if any(run.task == name for run in runs)]
-    lines = head(f"method | searches | mean rank | score | {' | '.join(names)} | seconds")
+    lines = head(" | ".join(["method | searches | mean rank | score", *names, "seconds"]))
     for method, rank in sorted(mean_ranks(runs).items(), key=lambda item: item[1]):
         mine = [run for run in runs if run.method == method]
         scores = [scale[name].score(run.best for run in mine if run.task == name) for name in names]
-        shown = [f"{rank:.2f}", *(f"{score:.1f}" for score in (mean(scores), *scores))]
+        score = f"{mean(scores):.1f}" if scores else "-"
+        shown = [f"{rank:.2f}", score, *(f"{score:.1f}" for score in scores)]
         seconds = f"{mean(run.seconds for run in mine):.2f}"
         lines.append(f"| {' | '.join([method, str(len(mine)), *shown, seconds])} |")
     return lines
@@ -134,9 +138,7 @@ def main() -> None:
     parser = Options(__file__, __doc__)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUNS.jsonl")
     options = parser.read()
-    runs = [Run.from_line(line) for line in read_lines(*options.runs)]
-    if not runs:
-        parser.error("there is no search in these files")
+    runs = [Run.from_line(line) for line in read_searches(options.runs, ("task", "method", "seed"))]
     trials = sorted({len(run.losses) for run in runs})
     about = (
         "scikit-learn models on its bundled data, cross-validated (`benchmarks/mixed_tasks.py`): mixed "

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ import numpy as np
 
 from autotune.errors import InputError
 from autotune.measure.recordings.read import read_recording
-from benchmarks.kept import read_lines
+from benchmarks.kept import read_searches
 from benchmarks.options import Options
 from benchmarks.publishing import head, page, publish
 from benchmarks.recorded_spaces import recordings
@@ -29,6 +29,8 @@ from benchmarks.running import run_as_command
 from benchmarks.score import Judge
 
 Line = Mapping[str, Any]
+KEYS = ("space", "strategy", "seed")
+"""What a search is known by."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +56,9 @@ class Cell:
 def judges_of(lines: Iterable[Line], folder: Path, only: str = "") -> dict[str, Judge]:
     """The judges of the recordings in ``folder`` that the lines are about.
 
-    One by which nothing can be judged is said and left out; :class:`InputError` where there is no other,
-    and for a search that is there twice, which would count as two seeds.
+    One by which nothing can be judged is said and left out; :class:`InputError` where there is no other.
     """
-    searches = [(line["space"], line["strategy"], line["seed"]) for line in lines]
-    for (space, strategy, seed), count in Counter(searches).items():
-        if count > 1:
-            raise InputError(f"the search of {space} by {strategy} with seed {seed} is there {count} times")
-    spaces = {space for space, _, _ in searches}
+    spaces = {line["space"] for line in lines}
     judges = {}
     for name, path in recordings(folder, only):
         if name in spaces:
@@ -126,7 +123,7 @@ def main() -> None:
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--only", default="", help="names of recordings, separated by commas; default: all")
     options = parser.read()
-    lines = read_lines(*options.runs)
+    lines = read_searches(options.runs, KEYS)
     judges = judges_of(lines, options.spaces, options.only)
     cells = judged(lines, judges)
     about = (

@@ -15,10 +15,10 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
-from benchmarks.kept import read_lines
+from benchmarks.kept import read_searches
 from benchmarks.options import Options
 from benchmarks.publishing import head, page, publish
-from benchmarks.report_efficiency import judges_of, versions
+from benchmarks.report_efficiency import KEYS, judges_of, versions
 from benchmarks.running import run_as_command
 from benchmarks.score import Judge, Judgement
 
@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--strategy", default="auto", help="whose searches; those of others are left out")
     options = parser.read()
-    lines = [line for line in read_lines(*options.runs) if strategy_of(line) == options.strategy]
+    lines = [line for line in read_searches(options.runs, KEYS) if strategy_of(line) == options.strategy]
     if not lines:
         parser.error(f"no search was one of {options.strategy!r}")
     judges = judges_of(lines, options.spaces)

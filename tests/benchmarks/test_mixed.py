@@ -72,3 +72,14 @@ def test_methods_with_fewer_searches_are_compared_on_what_all_have() -> None:
     lines = tables([*both, made("late", [0.5])])
     assert sum(line.startswith("| late ") for line in lines) == 1
     assert any("on the 1 searches" in line for line in lines)
+
+
+def test_methods_that_share_no_search_are_not_compared() -> None:
+    """After a kill each may have as many searches as the others, but not the same; it was a traceback."""
+    apart = [made("random", [1.0, 2.0]), made("a", [1.0, 2.0], seed=1)]
+    assert tables(apart)[-1] == "No search (task and seed) is one that all methods have."
+
+
+def test_without_random_search_there_is_no_score() -> None:
+    """It was a traceback about the mean of nothing."""
+    assert tables([made("a", [1.0, 2.0])])[-1] == "| a | 1 | 1.00 | - | 1.00 |"

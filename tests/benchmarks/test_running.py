@@ -11,7 +11,7 @@ import pytest
 
 from autotune.errors import InputError
 from benchmarks import recipe
-from benchmarks.kept import Kept, add_line, kept_lines, read_lines
+from benchmarks.kept import Kept, add_line, kept_lines, read_lines, read_searches
 from benchmarks.options import Options
 from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import counts, known_names, mean_ranks, run_as_command
@@ -38,6 +38,17 @@ def test_a_file_that_is_not_there_is_named_unless_it_is_to_be_made(tmp_path: Pat
     assert kept_lines(missing) == []
     add_line(missing, {"seed": 0})
     assert kept_lines(missing) == [{"seed": 0}]
+
+
+def test_lines_of_another_benchmark_are_no_searches(tmp_path: Path) -> None:
+    """It was a traceback about a key."""
+    file = tmp_path / "runs.jsonl"
+    file.touch()
+    with pytest.raises(InputError, match="there is no search in these files"):
+        read_searches([file], ("space", "seed"))
+    add_line(file, {"task": "t", "seed": 0})
+    with pytest.raises(InputError, match=r"a line with task, seed is no search of .*: it lacks space"):
+        read_searches([file], ("space", "seed"))
 
 
 def test_a_spread_of_one_batch_is_refused(
