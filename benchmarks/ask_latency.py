@@ -28,7 +28,6 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 from statistics import mean, median
 from threading import Event, Thread
 from typing import Any
@@ -42,9 +41,10 @@ from autotune.space.knobs import Flag, OrderedValues
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
+from benchmarks.options import Options
 from benchmarks.peers.client import Client, Found, PeerError, find
 from benchmarks.peers.described import described
-from benchmarks.publishing import machine, publish, software
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import at_least_one, counts, run_as_command, split_names
 
 HISTORIES = (200, 1_000, 10_000)
@@ -261,12 +261,14 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def report(options: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """The lines of the table, and what to complain of."""
-    rows, complaints, on = [], [], []
+def report(options: argparse.Namespace) -> tuple[str, list[str]]:
+    """The page, and what to complain of."""
+    histories = " | ".join(f"ms at {history:,}" for history in options.histories)
+    lines = head(f"strategy | {histories} | s for {REPLAY} trials")
+    complaints, on = [], []
     for name in split_names(options.strategies):
         cells, missed = own_row(name, options)
-        rows.append([name, *cells])
+        lines.append(f"| {' | '.join([name, *cells])} |")
         complaints += [f"MISSED: {problem}" for problem in missed]
     for name in split_names(options.peers):
         try:
@@ -274,49 +276,33 @@ def report(options: argparse.Namespace) -> tuple[list[str], list[str]]:
         except PeerError as error:
             complaints.append(f"NOT RUN: {error}")
             continue
-        rows.append([f"{name} (peer)", *peer_row(found, options)])
+        lines.append(f"| {' | '.join([f'{name} (peer)', *peer_row(found, options)])} |")
         on.append(found.on)
-    heads = ["strategy", *(f"ms at {history:,}" for history in options.histories), f"s for {REPLAY} trials"]
-    table = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    table += [f"| {' | '.join(row)} |" for row in rows]
-    return [*header(options, on), *table, "", *(f"- {complaint}" for complaint in complaints)], complaints
-
-
-def header(options: argparse.Namespace, on: list[str]) -> list[str]:
     peers = "".join(f"; {versions}" for versions in dict.fromkeys(on))
-    return [
-        "# How long a strategy thinks",
-        "",
-        f"`python -m benchmarks.ask_latency --strategies {options.strategies} --peers {options.peers}"
-        f" --limit {options.limit:g}`",
-        "",
-        f"{software('numpy')}{peers}; {machine()}, load average {os.getloadavg()[0]:.1f} at the end.",
-        "",
+    versions = f"{software('numpy')}{peers}; {machine()}, load average {os.getloadavg()[0]:.1f} at the end."
+    about = (
         f"Processor time of one ask with its tell, one thread, median of {options.cycles} trials after a "
         "history of so many random ones (in brackets their mean, since some trials fit more than others, "
         "and the first, which may build a model from nothing), on "
         f"{len(product_space().feasible):,} feasible configurations of ten knobs; and of a whole search. "
-        f"A peer's cell has {options.limit:.0f} s of processor time in all.",
-        "",
-    ]
+        f"A peer's cell has {options.limit:.0f} s of processor time in all."
+    )
+    said = [[f"- {complaint}" for complaint in complaints]] if complaints else []
+    return page("How long a strategy thinks", options.command, versions, about, lines, *said), complaints
 
 
 def main() -> int:
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(__file__, __doc__)
     parser.add_argument("--strategies", default="auto,bayes,evolution,random,grid")
     parser.add_argument("--peers", default="optuna-tpe,optuna-gp,skopt-gp,skopt-et")
-    parser.add_argument("--peer-python", action="append", default=[], help="an interpreter that has peers")
+    parser.aside("--peer-python", action="append", default=[], help="an interpreter that has peers")
     parser.add_argument("--histories", type=counts, default=HISTORIES, help="trials before, with commas")
     parser.add_argument("--cycles", type=at_least_one, default=20)
     parser.add_argument("--limit", type=float, default=120.0, help="processor seconds for a peer's cell")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    lines, complaints = report(options)
-    text = "\n".join(lines).rstrip() + "\n"
+    options = parser.read()
+    text, complaints = report(options)
     publish(text, options.out)
     return 1 if complaints else 0
 

@@ -27,9 +27,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.distributed_search import Knobs, best_of, make_objective
+from benchmarks.distributed_search import Knobs, best_of, links_of, make_objective
 from benchmarks.kept import Kept
-from benchmarks.publishing import machine, publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import at_least_one, at_least_two, one_thread_each, run_as_command
 
 if TYPE_CHECKING:
@@ -115,11 +116,10 @@ def _typical(runs: list[dict[str, float]]) -> float:
 
 
 def table(lines: list[dict[str, Any]]) -> list[str]:
-    rows = [
-        "| space | seed | way | time to target, median (range) | reached | steps | staleness | lead "
-        "| trials: ok, diverged, wrong, pruned | configuration |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    rows = head(
+        "space | seed | way | time to target, median (range) | reached | steps | staleness | lead"
+        " | trials: ok, diverged, wrong, pruned | configuration"
+    )
     for line in lines:
         for way in WAYS:
             if way not in line["ways"]:
@@ -183,47 +183,24 @@ def run(case: str, seed: int, options: argparse.Namespace, kept: Kept) -> dict[s
 
 def main() -> None:
     one_thread_each()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(__file__, __doc__)
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
     parser.add_argument("--seeds", type=at_least_one, default=1)
     parser.add_argument("--trials", type=at_least_one, default=30)
     parser.add_argument("--rounds", type=at_least_two, default=15, help="of the final comparison")
-    parser.add_argument("--kept", type=Path, default=Path("async_sgd.jsonl"), help="what there is so far")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    parser.aside("--kept", type=Path, default=Path("async_sgd.jsonl"), help="what there is so far")
+    options = parser.read()
     kept = Kept(options.kept)
     lines = [
         run(case, seed, options, kept)
         for case, seed in itertools.product(options.cases, range(options.seeds))
     ]
-    text = page(lines, options)
-    publish(text, options.out)
-
-
-def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
-    shaped = all(line["network"].get("network") == "shaped" for line in lines)
-    return "\n".join(
-        [
-            "# Synchronous and asynchronous training by the wall time to a loss",
-            "",
-            f"`python -m benchmarks.async_sgd --cases {' '.join(options.cases)} --seeds {options.seeds}"
-            f" --trials {options.trials} --rounds {options.rounds}`",
-            "",
-            f"{software('torch', 'scikit-learn')}; {machine()}."
-            " A server and three workers on two cores, "
-            + (
-                "links of the test bed. "
-                if shaped
-                else "NOT on links as asked: over the loopback interface. "
-            )
-            + "Figures are of trainings from seeds that no search has seen.",
-            "",
-            *table(lines),
-            "",
-        ]
+    about = (
+        f"{software('torch', 'scikit-learn')}; {machine()}. A server and three workers"
+        f" {links_of(lines)}. Figures are of trainings from seeds that no search has seen."
     )
+    title = "Synchronous and asynchronous training by the wall time to a loss"
+    publish(page(title, options.command, about, table(lines)), options.out)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ tries at each batch, all of which must fit. *Found* is the largest batch that a 
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import tempfile
@@ -30,7 +29,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.kept import add_line, kept_lines
-from benchmarks.publishing import publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish, software
 from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 if TYPE_CHECKING:
@@ -191,11 +191,10 @@ def trials_to(tries: list[Tried], largest: int) -> int | None:
 
 
 def table(lines: list[dict[str, object]]) -> list[str]:
-    rows = [
-        "| case | cap | fits | way | found, median of it | within 2 % | trials to that, median | did not fit,"
-        " a search | what was tried, the first seed |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    rows = head(
+        "case | cap | fits | way | found, median of it | within 2 % | trials to that, median | did not fit,"
+        " a search | what was tried, the first seed"
+    )
     for case in CASES:
         largest = next((int(str(x["truth"])) for x in lines if x["case"] == case.name and "truth" in x), None)
         if largest is None:
@@ -223,17 +222,12 @@ def _tries(line: Mapping[str, object]) -> list[Tried]:
 
 def main() -> None:
     one_thread_each()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(__file__, __doc__)
     parser.add_argument("--seeds", type=at_least_one, default=5)
     names = [case.name for case in CASES]
     parser.add_argument("--cases", nargs="+", default=names, choices=names)
-    parser.add_argument(
-        "--kept", type=Path, default=Path("batch_size.jsonl"), help="what was measured so far"
-    )
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    parser.aside("--kept", type=Path, default=Path("batch_size.jsonl"), help="what was measured so far")
+    options = parser.read()
     lines = kept_lines(options.kept)
 
     def keep(line: dict[str, object]) -> None:
@@ -243,22 +237,13 @@ def main() -> None:
 
     for case in (case for case in CASES if case.name in options.cases):
         _run(case, options.seeds, lines, keep)
-    text = "\n".join(
-        [
-            "# The largest batch under a memory cap",
-            "",
-            f"`python -m benchmarks.batch_size --seeds {options.seeds} --cases {' '.join(options.cases)}`",
-            "",
-            f"{software('torch')}. At most {MOST_TRIALS} trials each, {options.seeds} seeds. A batch that is"
-            " marked ✗ was killed at the cap, or measured past it. A trial of autotune is two readings."
-            " *Fits* is the largest of which three tries in three fit; near it one may succeed where another"
-            " does not, so that *found* can be past 1.",
-            "",
-            *table(lines),
-            "",
-        ]
+    about = (
+        f"{software('torch')}. At most {MOST_TRIALS} trials each, {options.seeds} seeds. A batch that is"
+        " marked ✗ was killed at the cap, or measured past it. A trial of autotune is two readings."
+        " *Fits* is the largest of which three tries in three fit; near it one may succeed where another"
+        " does not, so that *found* can be past 1."
     )
-    publish(text, options.out)
+    publish(page("The largest batch under a memory cap", options.command, about, table(lines)), options.out)
 
 
 def _run(

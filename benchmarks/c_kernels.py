@@ -10,7 +10,6 @@ over the one, or the least bytes over the other, whichever takes longer) over th
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import os
 import tempfile
@@ -20,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 
-import autotune
 from autotune.measure.kernels.compiled_c import c_function, compile_c
 from autotune.measure.kernels.roofline import Peaks, Work, roofline
 from autotune.measure.loading.load import load_objective
@@ -28,8 +26,10 @@ from autotune.measure.objective import Context
 from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
 from autotune.space.reading.reader import read_spec
-from benchmarks.publishing import machine, publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import run_as_command
+from benchmarks.searched_rows import search
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("gemm-c", "convolution-c", "stencil-c", "nms-c")
@@ -37,6 +37,10 @@ PLAIN_C = "plain"
 """What the kernels call the baseline of plain loops."""
 ELEMENTS = 1 << 20
 TRIES = 20
+TABLE = head(
+    "kernel | workload | ms | over the default | over plain C | over a library | GFLOP/s | peak GFLOP/s"
+    " | peak GB/s | share of the roof | tries"
+)
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ def searched(names: list[str], seconds: float, store: str) -> Iterator[Row]:
     for name in names:
         file = ROOT / "searchspaces" / f"{name}.yaml"
         peaks = measured_peaks()
-        result = autotune.search(file, time=seconds, trials=10_000, store=store)
+        result = search(name, file, seconds, store)
         spec = read_spec(file, device=device_facts())
         context = Context(spec.workload, device_facts(), Path())
         work = load_objective(spec.objective, context).work()  # type: ignore[attr-defined]
@@ -118,14 +122,11 @@ def searched(names: list[str], seconds: float, store: str) -> Iterator[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(__file__, __doc__)
     parser.add_argument("--time", type=float, default=60, help="seconds of each search")
     parser.add_argument("--names", nargs="+", default=list(NAMES), choices=NAMES)
-    parser.add_argument("--store", default="", help="where the studies are kept; default: nowhere")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    parser.aside("--store", default="", help="where the studies are kept; default: nowhere")
+    options = parser.read()
     with tempfile.TemporaryDirectory() as folder:
         lines, winners = [], []
         for row in searched(options.names, options.time, options.store or f"{folder}/studies.db"):
@@ -133,27 +134,19 @@ def main() -> None:
             best: Mapping[str, object] = row.result.best or {}
             winners.append(f"- {row.name}: " + ", ".join(f"{name} {value}" for name, value in best.items()))
             print(lines[-1], winners[-1], sep="\n", flush=True)
-    command = f"python -m benchmarks.c_kernels --time {options.time:g}"
-    command += " --store STORE" if options.store else ""
-    text = "\n".join([*_head(command), *lines, "", "The winners:", "", *winners, ""])
-    publish(text, options.out)
+    rows = [*TABLE, *lines]
+    publish(page("Kernels in C", options.command, _about(), rows, "The winners:", winners), options.out)
 
 
-def _head(command: str) -> list[str]:
+def _about() -> list[str]:
     return [
-        "# Kernels in C",
-        "",
-        f"`{command}`, {software('numpy')}; {machine()}, of which one measures; strategy auto, seed 0.",
+        f"{software('numpy')}; {machine()}, of which one measures; strategy auto, seed 0.",
         "",
         "Speed-ups with 95 % intervals, from the interleaved re-measurement: over the default of the space,",
         "over the plain loops in C at -O3, over the strongest library that is installed. The peaks of one",
         f"core and the load average of five minutes, {os.getloadavg()[1]:.1f}, are as they were when this",
         "was written: what is above 1 are other programs, which slow all that is timed and widen the",
         "intervals.",
-        "",
-        "| kernel | workload | ms | over the default | over plain C | over a library | GFLOP/s | peak GFLOP/s"
-        " | peak GB/s | share of the roof | tries |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
 
 

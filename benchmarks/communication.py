@@ -35,9 +35,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import horovod_procedure
-from benchmarks.distributed_search import FINALISTS, Knobs, best_of, make_objective
+from benchmarks.distributed_search import FINALISTS, Knobs, best_of, links_of, make_objective
 from benchmarks.kept import Kept
-from benchmarks.publishing import machine, publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import at_least_one, at_least_two, one_thread_each, run_as_command
 
 if TYPE_CHECKING:
@@ -217,12 +218,11 @@ def alone(bench: Bench) -> dict[str, Any]:
 def table(lines: list[dict[str, Any]]) -> list[str]:
     from autotune.measure.rules.significance import speedup
 
-    rows = [
-        "| link | computation : communication | DDP's defaults | ddp itself | horovod, default"
+    rows = head(
+        "link | computation : communication | DDP's defaults | ddp itself | horovod, default"
         " | horovod, tuned | random | autotune | grid's best | autotune, compressed | autotune over the"
-        " defaults | autotune over ddp itself | grid's best over autotune | compressed over the defaults |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
+        " defaults | autotune over ddp itself | grid's best over autotune | compressed over the defaults"
+    )
     for line in lines:
         values = line["readings"]
         medians = {way: statistics.median(found) * 1e3 for way, found in values.items()}
@@ -282,9 +282,7 @@ def run(case: Case, seed: int, options: argparse.Namespace, kept: Kept) -> dict[
 
 def main() -> None:
     one_thread_each()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(__file__, __doc__)
     links = [case.name for case in CASES]
     parser.add_argument("--links", nargs="+", choices=links, default=links)
     parser.add_argument("--seeds", type=at_least_one, default=1)
@@ -294,41 +292,17 @@ def main() -> None:
     )
     parser.add_argument("--grid", type=float, default=1.0, help="share of the grid that is measured")
     parser.add_argument("--rounds", type=at_least_two, default=18, help="of the final comparison")
-    parser.add_argument("--kept", type=Path, default=Path("communication.jsonl"), help="what there is so far")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    parser.aside("--kept", type=Path, default=Path("communication.jsonl"), help="what there is so far")
+    options = parser.read()
     kept = Kept(options.kept)
     wanted = [case for case in CASES if case.name in options.links]
     lines = [run(case, seed, options, kept) for case, seed in itertools.product(wanted, range(options.seeds))]
-    text = page(lines, options)
-    publish(text, options.out)
-
-
-def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
-    shaped = all(line["network"].get("network") == "shaped" for line in lines)
-    return "\n".join(
-        [
-            "# Communication of a data-parallel step",
-            "",
-            f"`python -m benchmarks.communication --trials {options.trials} --samples {options.samples}"
-            f" --grid {options.grid:g} --rounds {options.rounds} --links {' '.join(options.links)}`",
-            "",
-            f"{software('torch')}; {machine()}, two ranks on two of them. "
-            + (
-                "Links of the test bed. "
-                if shaped
-                else "NOT on links as asked: over the loopback interface. "
-            )
-            + "Medians of the interleaved rounds; ratios with 95 % intervals, above 1 is faster.",
-            "",
-            *table(lines),
-            "",
-            "What autotune found:",
-            "",
-            *winners(lines),
-            "",
-        ]
+    about = (
+        f"{software('torch')}; {machine()}. Two ranks {links_of(lines)}."
+        " Medians of the interleaved rounds; ratios with 95 % intervals, above 1 is faster."
     )
+    parts = about, table(lines), "What autotune found:", winners(lines)
+    publish(page("Communication of a data-parallel step", options.command, *parts), options.out)
 
 
 if __name__ == "__main__":

@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import autotune
 from autotune.provenance.device import device_facts
 from autotune.session.result import Result
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import StudySpec
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import interval, over, ratio, row, searched_rows
+from benchmarks.searched_rows import Searched, interval, over, ratio, row, search, searched_rows
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "model-compression.yaml"
 DROPS = (0.01, 0.03)
@@ -36,7 +35,7 @@ def rows(seconds: float, store: str) -> Iterator[str]:
     """One search after the other, as lines of the table."""
     spec = read_spec(SPACE, device=device_facts())
     for drop in DROPS:
-        yield _line(drop, autotune.search(bounded(spec, drop), time=seconds, trials=10_000, store=store))
+        yield _line(drop, search(f"a drop of {drop:g}", bounded(spec, drop), seconds, store))
 
 
 def _line(drop: float, result: Result) -> str:
@@ -54,23 +53,18 @@ def _line(drop: float, result: Result) -> str:
     )
 
 
-def _head(seconds: float) -> list[str]:
+def _about() -> tuple[str, ...]:
     workload = read_spec(SPACE, device=device_facts()).workload
-    return [
-        "# A perceptron with part of its weights left out",
-        "",
-        f"`python -m benchmarks.compression --time {seconds:g}`, {software('torch', 'numpy')}; {machine()},",
-        "of which one measures, on a machine that other programs load; two hidden layers of",
-        f"{workload['width']:,}, scikit-learn's digits, a picture at a time; strategy auto, seed 0.",
-        "",
-        "*Bound*: by how much of the validation part it may be worse than the dense perceptron. Speed-ups",
-        "with 95 % intervals, from the interleaved re-measurement, over the default of the space (dense,",
-        "float32) and over dense int8. *Test drop* is of a part that the search never sees.",
-        "",
-        "| bound | us a picture | over the default | dense int8 | KiB | drop | test drop | tries | winner |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    return (
+        f"{software('torch', 'numpy')}; {machine()}, of which one measures; two hidden layers of"
+        f" {workload['width']:,}, scikit-learn's digits, a picture at a time; strategy auto, seed 0.",
+        "*Bound*: by how much of the validation part it may be worse than the dense perceptron. Speed-ups"
+        " with 95 % intervals, from the interleaved re-measurement, over the default of the space (dense,"
+        " float32) and over dense int8. *Test drop* is of a part that the search never sees.",
+    )
 
 
 if __name__ == "__main__":
-    run_as_command(lambda: searched_rows(__doc__, 100, _head, rows))
+    columns = "bound | us a picture | over the default | dense int8 | KiB | drop | test drop"
+    searched = Searched("A perceptron with part of its weights left out", _about, columns, rows)
+    run_as_command(lambda: searched_rows(__file__, __doc__, 100, searched))

@@ -10,7 +10,6 @@ signed-rank test over all pairs says how sure it is that the strategy is better 
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections import defaultdict
@@ -27,7 +26,8 @@ from autotune.search.registry import make_strategy, strategy_class, strategy_nam
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.known_optima import FAMILIES, Instance
-from benchmarks.publishing import software
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish, software
 from benchmarks.running import at_least_one, known_names, one_thread_each, run_as_command, split_names
 
 BUDGETS = (60, 120)
@@ -95,9 +95,7 @@ def rows(runs: Sequence[Run], strategies: Sequence[str]) -> Iterator[str]:
     for one in runs:
         key = one.search.family, one.search.strategy
         found[key][one.search.instance, one.search.seed] = one
-    heads = ("space", "tries", "strategy", "mean regret %", "median", "optimum found", "p", "worst p", "ms")
-    yield f"| {' | '.join(heads)} |"
-    yield "|---" * len(heads) + "|"
+    yield from head("space | tries | strategy | mean regret % | median | optimum found | p | worst p | ms")
     for family, budget, strategy in product(FAMILIES, BUDGETS, strategies):
         pairs = found[family, strategy]
         control = found[family, CONTROL]
@@ -127,16 +125,14 @@ def _by_instance(
 
 def main() -> None:
     one_thread_each()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(__file__, __doc__)
     parser.add_argument("--strategies", default=STRATEGIES, help=f"of {', '.join(strategy_names())}")
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--instances", type=at_least_one, default=3, help="instances of each family")
     parser.add_argument("--first", type=int, default=0, help="number of the first instance")
     parser.add_argument("--seeds", type=at_least_one, default=20, help="seeds 0 to N-1")
-    parser.add_argument("--jobs", type=at_least_one, default=1)
-    options = parser.parse_args()
+    parser.aside("--jobs", type=at_least_one, default=1)
+    options = parser.read()
     names = [name for name in split_names(options.strategies) if name != CONTROL] + [CONTROL]
     for name in names:
         strategy_class(name)
@@ -155,8 +151,9 @@ def main() -> None:
             if one.search.seed == options.seeds - 1:
                 print(f"{len(runs)}/{len(todo)} {one.search}", file=sys.stderr, flush=True)
     numbers = f"instances {options.first} to {options.first + options.instances - 1}"
-    print(f"{software('numpy', 'scipy', 'optuna')}; {numbers}, {options.seeds} seeds\n")
-    print("\n".join(rows(runs, names)))
+    about = f"{software('numpy', 'scipy', 'optuna')}; {numbers}, {options.seeds} seeds."
+    title = "Constrained spaces whose optimum is known"
+    publish(page(title, options.command, about, list(rows(runs, names))), options.out)
 
 
 if __name__ == "__main__":

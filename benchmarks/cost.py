@@ -22,10 +22,8 @@ import os
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -35,9 +33,10 @@ from autotune.measure.recordings.recording import Entry
 from autotune.search.contract import Observation, Option, Problem
 from autotune.search.registry import make_strategy
 from autotune.space.spec import MetricSpec
-from benchmarks.publishing import publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish, software
 from benchmarks.recorded_spaces import opened, recordings, space_name
-from benchmarks.running import at_least_one, known_names, one_thread_each, run_as_command
+from benchmarks.running import at_least_one, in_workers, known_names, one_thread_each, run_as_command
 
 TRIES = 220
 NEAR = 1.05
@@ -96,24 +95,18 @@ def _seconds(entry: Entry, compiled: bool) -> float:
 
 
 def report(lines: Sequence[Line], command: str) -> str:
-    head = [
-        "# What counting the cost of a trial saves",
-        "",
-        f"`{command}`",
-        "",
+    about = (
         f"{software('numpy')},"
         f" seeds 0 to {max(x.seed for x in lines)}, recordings of GPUs; no GPU was used here."
         " Seconds, builds and tries until a configuration within 5 % of the optimum was found: medians over"
         " seeds, quartiles of the seconds in brackets. The ratio is of the seconds with the option to those"
-        " without, seed by seed: its geometric mean.",
-        "",
-    ]
-    return "\n".join([*head, *_table(lines)]) + "\n"
+        " without, seed by seed: its geometric mean."
+    )
+    return page("What counting the cost of a trial saves", command, about, list(_table(lines)))
 
 
 def _table(lines: Sequence[Line]) -> Iterator[str]:
-    yield "| space | compiled | option | seconds | builds | tries | not found | ratio |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield from head("space | compiled | option | seconds | builds | tries | not found | ratio")
     words = {"anew": "always", "launch": "for other knobs than the block's"}
     for way, space in product(WAYS, dict.fromkeys(line.space for line in lines)):
         some = [x for x in lines if (x.space, x.way) == (space, way)]
@@ -134,16 +127,13 @@ def _table(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(__file__, __doc__)
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--only", default="", help="names of recordings, separated by commas; default: all")
     parser.add_argument("--ways", default=",".join(WAYS), help="of %(default)s")
     parser.add_argument("--seeds", type=at_least_one, default=10)
-    parser.add_argument("--jobs", type=at_least_one, default=os.cpu_count() or 1)
-    parser.add_argument("--out", type=Path, help="where to write the page, too")
-    return parser.parse_args()
+    parser.aside("--jobs", type=at_least_one, default=os.cpu_count() or 1)
+    return parser.read()
 
 
 def main() -> int:
@@ -153,13 +143,10 @@ def main() -> int:
     ways = known_names(options.ways, "way", WAYS)
     todo = list(product(paths, ways, (False, True), range(options.seeds)))
     lines: list[Line] = []
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        for line in pool.map(run, *zip(*todo, strict=True)):
-            lines += [line] if line is not None else []
-            print(".", end="", flush=True, file=sys.stderr)
-    only = f" --only {options.only}" if options.only else ""
-    text = report(lines, f"python -m benchmarks.cost --spaces DIR{only} --seeds {options.seeds}")
-    publish(text, options.out)
+    for _, line in in_workers(run, todo, options.jobs):
+        lines += [line] if line is not None else []
+        print(".", end="", flush=True, file=sys.stderr)
+    publish(report(lines, options.command), options.out)
     return 0
 
 

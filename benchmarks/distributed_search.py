@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,3 +44,9 @@ def best_of(
     good.sort(key=lambda trial: trial.metrics["time"].value)
     counts = {str(status): count for status, count in result.statuses.items()}
     return [dict(trial.configuration) for trial in good[:FINALISTS]], counts
+
+
+def links_of(lines: Iterable[Mapping[str, Any]]) -> str:
+    """On which links all of it was measured, as ``network`` of each line has it."""
+    shaped = all(line["network"].get("network") == "shaped" for line in lines)
+    return "on links of the test bed" if shaped else "NOT on links as asked: over the loopback interface"

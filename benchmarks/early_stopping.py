@@ -15,7 +15,6 @@ whole searches in equal time, with all trained for real.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -26,7 +25,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.publishing import publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish, software
 from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 EPOCHS = 27
@@ -171,11 +171,9 @@ def run(way: Way, seed: int, good: float, folder: Path) -> tuple[int | None, int
 
 def table(results: Mapping[Way, list[tuple[int | None, int]]], seeds: int) -> list[str]:
     full = _median([epochs for epochs, _ in results[Way("none")]])
-    lines = [
-        "| policy | strategy | reached | median epochs | p90 | of training all to the end"
-        " | median trials begun |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = head(
+        "policy | strategy | reached | median epochs | p90 | of training all to the end | median trials begun"
+    )
     for way, runs in results.items():
         epochs = [BUDGET if e is None else e for e, _ in runs]
         reached = sum(e is not None for e, _ in runs)
@@ -195,12 +193,9 @@ def _median(epochs: list[int | None]) -> float:
 
 def main() -> None:
     one_thread_each()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(__file__, __doc__)
     parser.add_argument("--seeds", type=at_least_one, default=10)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    options = parser.read()
     good = target()
     results: dict[Way, list[tuple[int | None, int]]] = {way: [] for way in WAYS}
     began = time.monotonic()
@@ -209,23 +204,15 @@ def main() -> None:
             for way, runs in results.items():
                 runs.append(run(way, seed, good, Path(folder)))
                 print(f"{time.monotonic() - began:6.0f} s  seed {seed}  {way}: {runs[-1]}", flush=True)
-    text = "\n".join(
-        [
-            "# What early stopping saves",
-            "",
-            f"`python -m benchmarks.early_stopping --seeds {options.seeds}`",
-            "",
-            f"{software('scikit-learn', 'optuna')}. {options.seeds} seeds."
-            f" Target: a complete trial with a loss of {good:.4f}, which {DRAWN // ONE_IN} of {DRAWN} random"
-            f" configurations attain. At most {BUDGET} epochs; one"
-            " that did not get there counts as that many. Percentages are of `none` with `bayes`."
-            " `optuna-successive-halving` has the rule of `asha`: what lies between the two is chance.",
-            "",
-            *table(results, options.seeds),
-            "",
-        ]
+    about = (
+        f"{software('scikit-learn', 'optuna')}. {options.seeds} seeds."
+        f" Target: a complete trial with a loss of {good:.4f}, which {DRAWN // ONE_IN} of {DRAWN} random"
+        f" configurations attain. At most {BUDGET} epochs; one"
+        " that did not get there counts as that many. Percentages are of `none` with `bayes`."
+        " `optuna-successive-halving` has the rule of `asha`: what lies between the two is chance."
     )
-    publish(text, options.out)
+    rows = table(results, options.seeds)
+    publish(page("What early stopping saves", options.command, about, rows), options.out)
 
 
 if __name__ == "__main__":

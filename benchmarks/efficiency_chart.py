@@ -15,8 +15,8 @@ from html import escape
 from pathlib import Path
 from statistics import mean
 
-from benchmarks.kept import read_lines
-from benchmarks.report_efficiency import Cell, judged, judges_of
+from benchmarks.kept import read_searches
+from benchmarks.report_efficiency import KEYS, Cell, judged, judges_of
 from benchmarks.running import at_least_one, run_as_command, split_names
 
 LEFT, RIGHT, TOP, ROW, WIDTH = 210, 60, 34, 24, 780
@@ -88,13 +88,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("runs", type=Path, nargs="+")
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUNS.jsonl")
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--ours", default="auto", help="strategies to be coloured, separated by commas")
     parser.add_argument("--rows", type=at_least_one, default=16)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    lines = read_lines(*options.runs)
+    lines = read_searches(options.runs, KEYS)
     judges = judges_of(lines, options.spaces)
     shown = rows(judged(lines, judges), list(judges))[: options.rows]
     if not shown:

@@ -11,7 +11,6 @@ in one process of each contender would have told of; ``in fresh processes`` are 
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from pathlib import Path
 
 import autotune
 from autotune.store.store import Store
-from benchmarks.publishing import machine, publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import at_least_one, known_names, run_as_command
 
 SETS = """
@@ -137,8 +137,9 @@ def told(case: Case, more: int, seed: int) -> Told:
 
 
 def rows(cases: Sequence[Case], seeds: int) -> Iterator[str]:
-    yield "| what | knob | searches | wins in one process | in fresh processes | their largest lower end |"
-    yield "|---|---|---|---|---|---|"
+    yield from head(
+        "what | knob | searches | wins in one process | in fresh processes | their largest lower end"
+    )
     for case in cases:
         for effect, more in EFFECTS.items():
             found = [told(case, more, seed) for seed in range(seeds)]
@@ -153,25 +154,16 @@ def _row(case: Case, effect: str, found: Sequence[Told]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = Options(__file__, __doc__)
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--seeds", type=at_least_one, default=20)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    options = parser.read()
     cases = known_names(options.cases, "case", CASES)
-    head = [
-        "# False wins",
-        "",
-        f"    python -m benchmarks.false_wins --cases {','.join(cases)} --seeds {options.seeds}",
-        "",
-        f"{software('numpy')}; {machine()}.",
-        "",
-    ]
     made = []
     for row in rows([CASES[name] for name in cases], options.seeds):
         print(row, flush=True)
         made.append(row)
-    publish("\n".join([*head, *made, ""]), options.out)
+    publish(page("False wins", options.command, f"{software('numpy')}; {machine()}.", made), options.out)
 
 
 if __name__ == "__main__":

@@ -11,24 +11,23 @@ over seeds, after 20, 40 and 80 tries; the searches that found the best; and how
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from autotune.search.contract import Observation
 from autotune.search.contract import Problem as SearchProblem
-from autotune.search.registry import make_strategy, strategy_class
+from autotune.search.registry import make_strategy
 from autotune.space.knobs import Choice, IntegerRange, OrderedValues
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.many_knobs_problems import Problem, Random, Values
-from benchmarks.publishing import publish, software
-from benchmarks.running import at_least_one, one_thread_each, run_as_command, search_all, split_names
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish, software
+from benchmarks.running import at_least_one, known_strategies, one_thread_each, run_as_command, search_all
 
 AFTER = (20, 40, 80)
 TIME = (MetricSpec("time", "minimize"),)
@@ -195,10 +194,7 @@ def search(name: str, strategy: str, seed: int, tries: int = max(AFTER)) -> Foun
 
 def table(strategies: Sequence[str], runs: Mapping[tuple[str, str], Sequence[Found]]) -> list[str]:
     """Times over the best there is, searches that found it, and failures, a line a problem."""
-    lines = [
-        f"| | {' | '.join(f'`{strategy}`' for strategy in strategies)} |",
-        "|---|" + "---|" * len(strategies),
-    ]
+    lines = head(" | ".join(["", *(f"`{strategy}`" for strategy in strategies)]))
     for name in PROBLEMS:
         cells = []
         for strategy in strategies:
@@ -214,39 +210,27 @@ def table(strategies: Sequence[str], runs: Mapping[tuple[str, str], Sequence[Fou
 
 def main() -> None:
     one_thread_each()
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = Options(__file__, __doc__)
     parser.add_argument("--strategies", default="auto,optuna-tpe,evolution,random")
     parser.add_argument(
         "--first", type=int, default=200, help="the first seed; lower ones served development"
     )
     parser.add_argument("--seeds", type=at_least_one, default=20)
-    parser.add_argument("--jobs", type=at_least_one, default=1)
-    parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
-    strategies = split_names(asked.strategies)
-    for strategy in strategies:
-        strategy_class(strategy)
+    parser.aside("--jobs", type=at_least_one, default=1)
+    asked = parser.read()
+    strategies = known_strategies(asked.strategies)
     seeds = range(asked.first, asked.first + asked.seeds)
     runs = search_all(search, PROBLEMS, strategies, seeds, asked.jobs)
     share = {name: np.mean([succeeding(drawn(name, seed))[0] for seed in seeds]) for name in PROBLEMS}
-    text = "\n".join(
-        [
-            "# Where few configurations succeed",
-            "",
-            f"`python -m benchmarks.few_succeed --strategies {asked.strategies} --first {asked.first}"
-            f" --seeds {asked.seeds}`",
-            "",
-            f"{software('optuna')}. The time of the best configuration tried over the best there is, after"
-            f" {', '.join(map(str, AFTER))} tries: the geometric mean over {asked.seeds} problems drawn at"
-            f" random, the same for all; the searches that found the best; and how many of {max(AFTER)} tries"
-            f" failed. Of all configurations there succeed"
-            f" {', '.join(f'{part:.0%} ({name})' for name, part in share.items())}.",
-            "",
-            *table(strategies, runs),
-            "",
-        ]
+    about = (
+        f"{software('optuna')}. The time of the best configuration tried over the best there is, after"
+        f" {', '.join(map(str, AFTER))} tries: the geometric mean over {asked.seeds} problems drawn at"
+        f" random, the same for all; the searches that found the best; and how many of {max(AFTER)} tries"
+        f" failed. Of all configurations there succeed"
+        f" {', '.join(f'{part:.0%} ({name})' for name, part in share.items())}."
     )
-    publish(text, asked.out)
+    rows = table(strategies, runs)
+    publish(page("Where few configurations succeed", asked.command, about, rows), asked.out)
 
 
 if __name__ == "__main__":

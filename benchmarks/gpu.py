@@ -36,7 +36,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from autotune.measure.gpu.prospects import CLOCKS, REQUIRED, prospects
+from autotune.measure.gpu.prospects import CLOCKS, prospects
 from autotune.measure.kernels.compile_cache import write_whole
 from autotune.provenance.environment import Environment, capture
 from autotune.provenance.probe import Capability
@@ -46,6 +46,7 @@ from benchmarks.gpu_plan import GRACE, UNFINISHED, Done, Part, carry_out
 from benchmarks.gpu_planted import TINY as PLANTED
 from benchmarks.gpu_planted import planted_part
 from benchmarks.gpu_plots import gemm_plot, roofline_plot, timeline_of
+from benchmarks.gpu_products import is_missing
 from benchmarks.gpu_report import report, time_table
 from benchmarks.gpu_search import Bench, facts, gpu_name
 from benchmarks.timeline import timeline_svg
@@ -69,11 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.dry_run:
         os.environ["TRITON_INTERPRET"] = "1"
     work = prospects()
-    missing = [one for one in work if one.name in REQUIRED and not one.available]
-    if missing and not options.dry_run:
-        print("this needs a GPU, and what it is measured with; missing here:", file=sys.stderr)
-        for one in missing:
-            print(f"  {one.name}: {one.detail}; {one.remedy}", file=sys.stderr)
+    if not options.dry_run and is_missing(work):
         return 2
     if options.dry_run and "results" in options.out.resolve().parts:
         print("a dry run measures nothing that belongs into results/", file=sys.stderr)

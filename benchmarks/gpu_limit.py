@@ -14,7 +14,6 @@ the kernel takes in a long run.
 
 from __future__ import annotations
 
-import argparse
 import bisect
 import gzip
 import itertools
@@ -23,7 +22,6 @@ import math
 import random
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,18 +34,15 @@ import numpy as np
 from autotune.measure.gpu import power_limit
 from autotune.measure.gpu.energy import Look
 from autotune.measure.gpu.monitor import LIMIT_SECONDS, Watcher
-from autotune.measure.gpu.prospects import REQUIRED, prospects
+from autotune.measure.gpu.prospects import prospects
 from autotune.measure.gpu.timing import Timer
 from autotune.measure.kernels.device_objective import DeviceObjective
-from autotune.measure.loading.load import load_objective
-from autotune.measure.objective import Context
-from autotune.measure.phases.runner import Runner
 from autotune.space.configuration import Value
-from autotune.space.reading.reader import read_spec
-from autotune.space.spec import StudySpec
-from autotune.status import Status
 from benchmarks.gpu_plan import told
-from benchmarks.gpu_search import SPACES, facts, gpu_name
+from benchmarks.gpu_products import is_missing, products
+from benchmarks.gpu_search import facts, gpu_name
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish
 
 TRACE = Path(__file__).parents[1] / "results" / "h100" / "limit" / "trace.json.gz"
 
@@ -139,10 +134,7 @@ def tables(trace: Mapping[str, Any]) -> list[str]:
         for product in trace["products"].values()
         if (own := [run for run in runs if run.product == product])
     }
-    lines = [
-        "| before | windows | as read: off | differ by | made up for: off | differ by |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = head("before | windows | as read: off | differ by | made up for: off | differ by")
     windows: dict[str, list[tuple[str, power_limit.Window]]] = {}
     for run in runs:
         windows.setdefault(run.before, []).extend((run.product, window) for window in run.windows())
@@ -151,19 +143,18 @@ def tables(trace: Mapping[str, Any]) -> list[str]:
             cells = [_off([w.seconds / steady[p] for p, w in found])]
             cells.append(_off([w.at_limit(limit) / steady[p] for p, w in found]))
             lines.append(f"| {before} | {len(found)} | {' | '.join(cells)} |")
-    lines += ["", f"| before | {' | '.join(f'{at * 1e3:g} ms' for at in SWING_SECONDS)} |"]
-    lines += [f"|---|{'---|' * len(SWING_SECONDS)}"]
+    lines += ["", *head(" | ".join(["before", *(f"{at * 1e3:g} ms" for at in SWING_SECONDS)]))]
     for before in windows:
         own_runs = [run for run in runs if run.before == before]
         swing = [_mean_off([run.soon(at) / steady[run.product] for run in own_runs]) for at in SWING_SECONDS]
         lines.append(f"| {before} | {' | '.join(swing)} |")
     everything = [one for found in windows.values() for one in found]
-    lines += ["", "| exponent | times differ by |", "|---|---|"]
+    lines += ["", *head("exponent | times differ by")]
     for exponent in EXPONENTS:
         ratios = [w.seconds * (w.watts / limit) ** exponent / steady[p] for p, w in everything if w.watts]
         differ = f"{np.std(np.log(ratios), ddof=1):.2%}" if len(ratios) > 1 else "-"
         lines.append(f"| {exponent:g} | {differ} |")
-    lines += ["", "| kernel | in the long run | its own exponent |", "|---|---|---|"]
+    lines += ["", *head("kernel | in the long run | its own exponent")]
     for product, seconds in steady.items():
         own_windows = [w for p, w in everything if p == product and w.watts]
         drawn = [math.log(w.watts / limit) for w in own_windows if w.watts]
@@ -197,43 +188,32 @@ def record(seconds: float, keep: Callable[[dict[str, Any]], None]) -> None:
     at the end. A product that does not run here is left out, and that is said.
     Raises :class:`RecordingError`.
     """
-    with tempfile.TemporaryDirectory(prefix="autotune-limit-") as folder:
-        spec = read_spec(SPACES / "triton-gemm.yaml", device=facts())
-        context = Context(spec.workload, facts(), Path(folder), 0, None, spec.space.ruled)
-        objective = load_objective(spec.objective, context, spec.metrics)
-        assert isinstance(objective, DeviceObjective)
-        runner = Runner(objective, spec.metrics, spec.measure)
-        runner.stand_by(final=False)
-        recorder = Recorder(objective, objective.monitor.watcher, keep)
+    with products(facts(), final=False) as here:
+        recorder = Recorder(here.objective, here.objective.monitor.watcher, keep)
         for product, knobs in PRODUCTS.items():
-            recorder.add(product, partial(_loaded, objective, runner, spec, knobs))
-        products = list(recorder.timers)
-        if not products:
+            if knobs is None:
+                recorder.add(product, partial(_library, here.objective))
+            elif made := here.prepare(product, knobs):
+                recorder.add(product, partial(here.objective.load, made[1]))
+        running = list(recorder.timers)
+        if not running:
             raise RecordingError("none of the products runs here")
         for before in ("cold, 3 s each", LONG_RUN):
-            for product in products:
+            for product in running:
                 recorder.run(product, 3.0, before, rest=3e-3)
-        until, rng = time.perf_counter() + seconds - 6.0 * len(products), random.Random(0)
+        until, rng = time.perf_counter() + seconds - 6.0 * len(running), random.Random(0)
         for rest in itertools.cycle((0.0, 1e-3, 5e-3, 30e-3, 0.6)):
             before = f"{rest * 1e3:g} ms of rest, half a second each"
-            for product in rng.sample(products, len(products)):
+            for product in rng.sample(running, len(running)):
                 recorder.run(product, 0.5, before, rest)
                 if time.perf_counter() > until:
                     keep(recorder.trace())
                     return
 
 
-def _loaded(
-    objective: DeviceObjective, runner: Runner, spec: StudySpec, knobs: Mapping[str, Value] | None
-) -> Any:
-    """A product ready to be called; raises where it is refused here."""
-    if knobs is None:
-        return objective.load_baseline(next(one for one in objective.baselines() if one.name == "torch"))
-    chosen = {**spec.space.default(), "loads": "pointers", **knobs}
-    outcome, prepared = runner.prepare(spec.space.configuration(chosen))
-    if outcome.status is not Status.OK:
-        raise RecordingError(f"{outcome.status}: {outcome.message}")
-    return objective.load(prepared)
+def _library(objective: DeviceObjective) -> Any:
+    """The vendor's product, ready to be called."""
+    return objective.load_baseline(next(one for one in objective.baselines() if one.name == "torch"))
 
 
 class Recorder:
@@ -333,17 +313,13 @@ def _write(file: Path, trace: Mapping[str, Any]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--trace", type=Path, default=TRACE)
-    parser.add_argument("--out", type=Path, help="where the tables are written as well")
-    parser.add_argument("--record", type=Path, help="make a trace on this GPU, and tell of that")
-    parser.add_argument("--minutes", type=float, default=1.5)
-    options = parser.parse_args()
+    parser = Options(__file__, __doc__)
+    parser.aside("--trace", type=Path, default=TRACE)
+    parser.aside("--record", type=Path, help="make a trace on this GPU, and tell of that")
+    parser.aside("--minutes", type=float, default=1.5)
+    options = parser.read()
     if options.record:
-        missing = [one for one in prospects() if one.name in REQUIRED and not one.available]
-        for one in missing:
-            print(f"this needs a GPU; missing here: {one.name}: {one.detail}; {one.remedy}", file=sys.stderr)
-        if missing:
+        if is_missing(prospects()):
             return 2
         options.record.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -355,10 +331,8 @@ def main() -> int:
     if trace["limit_watts"] is None:
         print(f"{trace['device']} does not tell its limit of power", file=sys.stderr)
         return 1
-    text = "\n".join([f"{trace['device']}, recorded {trace['recorded']}.", "", *tables(trace), ""])
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    on = f"{trace['device']}, recorded {trace['recorded']}."
+    publish(page("A GPU at its limit of power", options.command, on, tables(trace)), options.out)
     return 0
 
 

@@ -11,26 +11,25 @@ where tensors lie. Takes about a minute. Ends with 2 where there is no GPU.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from autotune.measure.gpu.prospects import REQUIRED, prospects
+from autotune.measure.gpu.prospects import prospects
 from autotune.measure.gpu.timing import Apparatus
-from autotune.measure.kernels.device_objective import DeviceObjective
-from autotune.measure.loading.load import load_objective
-from autotune.measure.objective import Context
 from autotune.measure.phases.runner import Runner
 from autotune.space.configuration import Configuration, Value
-from autotune.space.reading.reader import read_spec
 from autotune.status import Status
-from benchmarks.gpu_search import SPACES, device_line, facts, seconds_text
+from benchmarks.gpu_products import is_missing, products
+from benchmarks.gpu_search import device_line, facts, seconds_text
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish
 
 ROOT = Path(__file__).parents[1]
 
@@ -52,27 +51,21 @@ Readings = dict[str, dict[str, list[float]]]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--out", type=Path, help="where the table is written as well")
-    parser.add_argument("--one", action="store_true", help="the readings of one process, as JSON")
-    options = parser.parse_args()
+    parser = Options(__file__, __doc__)
+    parser.aside("--one", action="store_true", help="the readings of one process, as JSON")
+    options = parser.read()
     if options.one:
         print(json.dumps(read_in_turn()))
         return 0
-    missing = [one for one in prospects() if one.name in REQUIRED and not one.available]
-    for one in missing:
-        print(f"this needs a GPU; missing here: {one.name}: {one.detail}; {one.remedy}", file=sys.stderr)
-    if missing:
+    if is_missing(prospects()):
         return 2
     command = [sys.executable, "-m", "benchmarks.gpu_placement", "--one"]
     found = [readings for _ in range(PROCESSES) if (readings := readings_of(command))]
     if not found:
         print("no process has read anything", file=sys.stderr)
         return 1
-    text = "\n".join(["`python -m benchmarks.gpu_placement`", "", device_line(), "", *table(found), ""])
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    title = "Whether a time depends on where tensors lie"
+    publish(page(title, options.command, device_line(), table(found)), options.out)
     return 0
 
 
@@ -95,26 +88,17 @@ def readings_of(command: Sequence[str], seconds: float = MOST_SECONDS) -> Readin
 
 def read_in_turn() -> Readings:
     """Each product some times where its tensors are, then as often with tensors that are moved."""
-    spec = read_spec(SPACES / "triton-gemm.yaml", device=facts(), workload=SKINNY)
-    readings: Readings = {}
-    with tempfile.TemporaryDirectory(prefix="autotune-placement-") as folder:
-        context = Context(spec.workload, facts(), Path(folder), 0, None, spec.space.ruled)
-        objective = load_objective(spec.objective, context, spec.metrics)
-        assert isinstance(objective, DeviceObjective)
-        runner, apparatus = Runner(objective, spec.metrics, spec.measure), objective.apparatus
-        runner.stand_by(final=True)
-        for product, knobs in PRODUCTS.items():
-            configuration = spec.space.configuration({**spec.space.default(), **knobs})
-            readings[product] = read_product(runner, apparatus, product, configuration)
-    return readings
+    with products(facts(), final=True, workload=SKINNY) as here:
+        read = partial(read_product, here.runner, here.objective.apparatus)
+        made = {product: here.prepare(product, knobs) for product, knobs in PRODUCTS.items()}
+        return {product: read(product, *one) if one else {} for product, one in made.items()}
 
 
 def read_product(
-    runner: Runner, apparatus: Apparatus, product: str, configuration: Configuration
+    runner: Runner, apparatus: Apparatus, product: str, configuration: Configuration, prepared: Any
 ) -> dict[str, list[float]]:
     """The readings of one product in both ways; what could not be read is said, and missing."""
-    made, prepared = runner.prepare(configuration)
-    entered = runner.enter(configuration, lambda: prepared, 0) if made.status is Status.OK else made
+    entered = runner.enter(configuration, lambda: prepared, 0)
     if entered.status is not Status.OK:  # whatever entered before it would be read in its place
         print(f"{product} is left out: {entered.status}: {entered.message}", file=sys.stderr)
         return {}
@@ -134,10 +118,9 @@ def read_product(
 
 def table(found: Sequence[Readings]) -> list[str]:
     """A row for each product and way: the medians of the processes, and how far readings lie apart within."""
-    lines = [
-        "| product | tensors | median in each process | processes differ by | within one readings do by |",
-        "|---|---|---|---|---|",
-    ]
+    lines = head(
+        "product | tensors | median in each process | processes differ by | within one readings do by"
+    )
     for product, way in itertools.product(PRODUCTS, ("stayed", "moved")):
         times = [one[product][way] for one in found if way in one.get(product, {})]
         if not times:

@@ -24,10 +24,19 @@ from pathlib import Path
 from typing import Any, Self
 
 from autotune.errors import InputError
-from autotune.space.configuration import Configuration, Value
+from autotune.space.configuration import Value
 from autotune.space.spec import PythonObjective, StudySpec
 from benchmarks.gpu_plan import Findings, Part, told
-from benchmarks.gpu_search import DRY_PROFILE, DRY_SECONDS, Bench, facts, listed, search, space
+from benchmarks.gpu_search import (
+    DRY_PROFILE,
+    DRY_SECONDS,
+    Bench,
+    configured,
+    facts,
+    listed,
+    search,
+    space,
+)
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ROOT / "objectives" / "kernels"
@@ -173,10 +182,6 @@ def sticky(bench: Bench, seconds: float) -> dict[str, Any]:
         "right": [str(t.status) for t in trials if t.configuration["block_m"] != 32],
         "messages": sorted({t.message[:200] for t in trials if t.message}),
     }
-
-
-def configured(spec: StudySpec, knobs: Mapping[str, Value]) -> Configuration:
-    return spec.space.configuration({**spec.space.default(), **knobs})
 
 
 @contextmanager

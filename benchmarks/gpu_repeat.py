@@ -10,34 +10,29 @@ a search takes luck for merit. Ends with 2 where there is no GPU.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 
 from autotune.measure.gpu import power_limit
-from autotune.measure.gpu.prospects import REQUIRED, prospects
-from autotune.measure.loading.load import load_objective
-from autotune.measure.objective import Context
+from autotune.measure.gpu.prospects import prospects
 from autotune.measure.outcome import Estimate
-from autotune.measure.phases.runner import Runner
 from autotune.space.configuration import Value
-from autotune.space.reading.reader import read_spec
-from autotune.status import Status
-from benchmarks.gpu_search import SPACES, device_line, facts, seconds_text
+from benchmarks.gpu_products import is_missing, products
+from benchmarks.gpu_search import device_line, facts, seconds_text
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish
 
 _BASE: Mapping[str, Value] = {"block_m": 128, "block_n": 256, "group": 8, "split_k": 1, "warps": 8}
 PRODUCTS: Mapping[str, Mapping[str, Value]] = {
     "wide, by descriptors": {**_BASE, "block_k": 64, "stages": 3, "loads": "descriptors", "programs": 1},
-    "wide": {**_BASE, "block_k": 32, "stages": 4, "loads": "pointers"},
+    "wide": {**_BASE, "block_k": 32, "stages": 4},
     "the default": {},
 }
 
@@ -61,38 +56,21 @@ class Repeat:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Options(__file__, __doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--out", type=Path, help="where the table is written as well")
-    options = parser.parse_args()
-    missing = [one for one in prospects() if one.name in REQUIRED and not one.available]
-    if missing:
-        for one in missing:
-            print(f"this needs a GPU; missing here: {one.name}: {one.detail}; {one.remedy}", file=sys.stderr)
+    options = parser.read()
+    if is_missing(prospects()):
         return 2
-    command = f"`python -m benchmarks.gpu_repeat --seconds {options.seconds:g}`"
-    text = "\n".join([command, "", device_line(), "", *table(list(repeats(options.seconds))), ""])
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    rows = table(list(repeats(options.seconds)))
+    publish(page("How far trials differ on a GPU", options.command, device_line(), rows), options.out)
     return 0
 
 
 def repeats(seconds: float) -> Iterator[Repeat]:
     """Trials in turn, for about so many seconds once the device no longer swings."""
-    spec = read_spec(SPACES / "triton-gemm.yaml", device=facts())
-    with tempfile.TemporaryDirectory(prefix="autotune-repeat-") as folder:
-        context = Context(spec.workload, facts(), Path(folder), 0, None, spec.space.ruled)
-        objective = load_objective(spec.objective, context, spec.metrics)
-        runner = Runner(objective, spec.metrics, spec.measure)
-        runner.stand_by(final=False)
-        made = {}
-        for name, knobs in PRODUCTS.items():
-            outcome, prepared = runner.prepare(spec.space.configuration({**spec.space.default(), **knobs}))
-            if outcome.status is Status.OK:
-                made[name] = prepared
-            else:
-                print(f"{name} is left out: {outcome.status}: {outcome.message}", file=sys.stderr)
+    with products(facts(), final=False) as here:
+        built = {name: here.prepare(name, knobs) for name, knobs in PRODUCTS.items()}
+        made = {name: one[1] for name, one in built.items() if one is not None}
         counted = time.monotonic() + SWINGING_SECONDS
         until = counted + seconds
         for seed in itertools.count():
@@ -101,7 +79,7 @@ def repeats(seconds: float) -> Iterator[Repeat]:
                     return
                 with _changed(otherwise):
                     began = time.monotonic()
-                    outcome = runner.measure(lambda prepared=prepared: prepared, seed)  # type: ignore[misc]
+                    outcome = here.runner.measure(lambda prepared=prepared: prepared, seed)  # type: ignore[misc]
                 if began < counted:
                     continue
                 if "time" in outcome.metrics:
@@ -122,10 +100,7 @@ def _changed(constants: Mapping[str, float]) -> Iterator[None]:
 
 def table(done: Sequence[Repeat]) -> list[str]:
     """A row for each product and way."""
-    lines = [
-        "| product | way | trials | median | differ by | claimed | readings a trial | seconds a trial |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    lines = head("product | way | trials | median | differ by | claimed | readings a trial | seconds a trial")
     for product, way in itertools.product(PRODUCTS, WAYS):
         own = [one for one in done if (one.product, one.way) == (product, way)]
         if len(own) < 2:

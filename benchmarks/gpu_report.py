@@ -9,6 +9,7 @@ from benchmarks.gpu_duel import SECOND, rivals
 from benchmarks.gpu_gemm import SAME_LIST, TRITON, entrants_of, named, ratio
 from benchmarks.gpu_plan import Document
 from benchmarks.gpu_search import seconds_text
+from benchmarks.publishing import head
 
 BUSY = 0.8
 """The part of a search in which the device is to be measuring."""
@@ -72,7 +73,7 @@ def report(parts: Sequence[Document], head: Sequence[str]) -> str:
 
 def claims(gemms: Mapping[str, Document], tuned: Mapping[str, Document]) -> list[str]:
     """Each thing that was to be shown, and whether it was."""
-    lines = ["| claim | where | found | holds |", "|---|---|---|---|"]
+    lines = head("claim | where | found | holds")
     for name, found in gemms.items():
         entrants = entrants_of(found)
         own, peer = named(entrants, SAME_LIST), named(entrants, TRITON)
@@ -110,7 +111,9 @@ def planted_claims(found: Document) -> list[str]:
         holds = None if not planted else caught == planted and not problems
         holds = None if holds and untried else holds
         text = f"{caught} of {planted}" + (", and something else went wrong" if problems else "")
-        where = f"{len(faults)} faults" + (f"; {untried} more were not tried" if untried else "")
+        possible = sum(bool(one["planted"] or one["problems"]) for one in faults.values())
+        where = f"{possible} faults" + (f"; {untried} more were not tried" if untried else "")
+        where += f"; {len(faults) - possible} not possible here" if possible < len(faults) else ""
         lines.append(_claim("a planted fault is caught every time", where, text, holds))
     sticky = found.get("sticky")
     if sticky and "problem" in sticky:
@@ -197,8 +200,7 @@ def gemm_section(name: str, found: Document) -> list[str]:
     lines = [
         f"## triton-gemm, {name}: {work['m']} x {work['n']} x {work['k']}, {work['dtype']}",
         "",
-        "| entrant | time | TFLOP/s | of the roofline | over triton.autotune | over cuBLAS |",
-        "|---|---|---|---|---|---|",
+        *head("entrant | time | TFLOP/s | of the roofline | over triton.autotune | over cuBLAS"),
     ]
     for label, entrant in entrants.items():
         title = " = ".join([label, *entrant["also"]]) + (" **(winner)**" if label == _winner(found) else "")
@@ -234,10 +236,7 @@ def _troubles(one: Document) -> list[str]:
 
 def search_table(found: Document, peer: Document) -> list[str]:
     """What each search took."""
-    lines = [
-        "| search | configurations | tried | tuning s | with starting s | measuring | best found at s |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = head("search | configurations | tried | tuning s | with starting s | measuring | best found at s")
     if "seconds" in peer:
         both = peer["seconds"] + peer["started"]
         failed = f" ({peer['failed']} failed)" if peer.get("failed") else ""
@@ -273,11 +272,10 @@ def _configuration(found: Document) -> str:
 
 
 def tuned_table(tuned: Mapping[str, Document]) -> list[str]:
-    lines = [
-        "| kernel | workload | best | of the roofline | times the default's speed | times the vendor's speed"
-        " | tried | measuring |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    lines = head(
+        "kernel | workload | best | of the roofline | times the default's speed | times the vendor's speed"
+        " | tried | measuring"
+    )
     for name, one in tuned.items():
         roof = one["roofline"]
         share = f"{roof['share']:.0%} ({roof['bound']})" if roof else "-"
@@ -298,10 +296,7 @@ def tuned_table(tuned: Mapping[str, Document]) -> list[str]:
 
 
 def smoke_table(kernels: Mapping[str, Document]) -> list[str]:
-    lines = [
-        "| kernel | status | time of the default | error | all of it took s | caches | launched |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = head("kernel | status | time of the default | error | all of it took s | caches | launched")
     for name, one in kernels.items():
         timing = one.get("timing") or {}
         caches = timing.get("caches", "-")
@@ -320,7 +315,7 @@ def smoke_table(kernels: Mapping[str, Document]) -> list[str]:
 
 
 def planted_table(faults: Mapping[str, Document]) -> list[str]:
-    lines = ["| fault | caught | what was said |", "|---|---|---|"]
+    lines = head("fault | caught | what was said")
     for name, one in faults.items():
         said = "; ".join([*one["said"][:1], *(f"**{problem}**" for problem in one["problems"])])
         lines.append(f"| {name} | {one['caught']} of {one['planted']} | {_cell(said)} |")
@@ -328,7 +323,7 @@ def planted_table(faults: Mapping[str, Document]) -> list[str]:
 
 
 def time_table(parts: Sequence[Document]) -> list[str]:
-    lines = ["| part | given s | took s | problem |", "|---|---|---|---|"]
+    lines = head("part | given s | took s | problem")
     for part in parts:
         problem = _cell(str(part["problem"]))
         lines.append(f"| {part['part']} | {part['given']:.0f} | {part['took']:.0f} | {problem} |")

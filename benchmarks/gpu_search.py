@@ -245,6 +245,11 @@ def failures(trials: Sequence[TrialRecord]) -> list[str]:
     return [f"{count} x {text}" for text, count in counts.most_common(MOST_MESSAGES)]
 
 
+def configured(spec: StudySpec, knobs: Mapping[str, Value]) -> Configuration:
+    """The default with other ``knobs``. :class:`InputError` where this device's space lacks one of them."""
+    return spec.space.configuration({**spec.space.default(), **knobs})
+
+
 def listed(spec: StudySpec, rows: Sequence[Configuration]) -> StudySpec:
     """The same study with these configurations only."""
     return replace(spec, space=spec.space.limited_to(rows))

@@ -35,7 +35,8 @@ from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.hidden_peers import PEERS, Peer, make_peer
 from benchmarks.hidden_spaces import NAMES, Limited, limited
-from benchmarks.kept import add_line, kept_lines, read_lines
+from benchmarks.kept import add_line, kept_lines, read_searches
+from benchmarks.publishing import head
 from benchmarks.running import at_least_one, known_names, run_as_command, split_names
 
 TRIES = 60
@@ -46,6 +47,8 @@ USES_MEMORY = ("auto", "optuna-tpe-limit", "optuna-gp-limit")
 SOON = 30
 """Tries in which the optimum is to be found where memory is measured."""
 Line = dict[str, Any]
+KEYS = ("method", "space", "told", "seed")
+"""What a search is known by."""
 
 
 class Own:
@@ -103,8 +106,7 @@ def search(method: str, name: str, told: str, seed: int, tries: int) -> Line:
 
 def run(methods: Sequence[str], names: Sequence[str], seeds: Sequence[int], tries: int, out: Path) -> int:
     """Add the searches that ``out`` lacks."""
-    keys = ("method", "space", "told", "seed")
-    there = {tuple(line[k] for k in keys) for line in kept_lines(out)}
+    there = {tuple(line[k] for k in KEYS) for line in kept_lines(out)}
     missing = set()
     for seed, name, method, told in product(seeds, names, methods, TOLD):
         needless = told == TOLD[0] and method not in USES_MEMORY
@@ -132,15 +134,13 @@ def table(lines: Sequence[Line]) -> tuple[str, bool]:
                     rows[line["method"]].append(line)
             if not rows:
                 continue
-            text += [f"### {share} % out of memory, {told}", "", HEAD, "|---|---|---|---|---|---|---|---|"]
+            text += [f"### {share} % out of memory, {told}", "", *head(HEAD)]
             text += [_row(method, found) for method, found in sorted(rows.items(), key=_infeasible)] + [""]
             met &= _meets(rows, told)
     return "\n".join(text), met
 
 
-HEAD = (
-    f"| method | searches | infeasible | repeats | optimum found | in {SOON} tries | median try | worst try |"
-)
+HEAD = f"method | searches | infeasible | repeats | optimum found | in {SOON} tries | median try | worst try"
 
 
 def _infeasible(row: tuple[str, Sequence[Line]]) -> float:
@@ -183,10 +183,7 @@ def main() -> int:
     parser.add_argument("--table", type=Path, nargs="+", metavar="RUNS.jsonl")
     options = parser.parse_args()
     if options.table:
-        lines = read_lines(*options.table)
-        if not lines:
-            parser.error("there is no search in these files")
-        text, met = table(lines)
+        text, met = table(read_searches(options.table, KEYS))
         print(text)
         return 0 if met else 1
     if options.out is None:

@@ -25,7 +25,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.publishing import machine, publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import at_least_one, run_as_command
 
 STEP_SECONDS = 1e-3
@@ -227,57 +228,47 @@ def verdicts(started: Mapping[str, Sequence[float]], cases: Mapping[str, Found])
 
 
 def table(options: argparse.Namespace, started: dict[str, list[float]], cases: dict[str, Found]) -> str:
-    lines = [
-        "# What the hook costs a training script",
-        "",
-        f"`python -m benchmarks.hook --blocks {options.blocks} --runs {options.runs}"
-        f" --autogroup {options.autogroup}`",
-        "",
-        f"{software()}; {machine()},"
-        f" load average {os.getloadavg()[0]:.1f}. Steps of 1 ms, in"
-        f" blocks of {STEPS_A_BLOCK}.",
-        "",
+    about = (
+        f"{software()}; {machine()}, load average {os.getloadavg()[0]:.1f}."
+        f" Steps of 1 ms, in blocks of {STEPS_A_BLOCK}."
+    )
+    loaded = (
         "Where a machine is loaded, the wall clock says most of the others, and a step's time on the core has"
-        " more messages in it than it would have; the last line of the table has not.",
-        "",
-        "| process | median CPU s | min | max |",
-        "|---|---|---|---|",
-        *(
-            f"| `{n}` | {statistics.median(t):.3f} | {min(t):.3f} | {max(t):.3f} |"
-            for n, t in started.items()
-        ),
-        "",
-        "| case | by | with the hook, of the time without | 95 % interval |",
-        "|---|---|---|---|",
-    ]
+        " more messages in it than it would have; the last line of the table has not."
+    )
+    starts = head("process | median CPU s | min | max")
+    starts += (
+        f"| `{n}` | {statistics.median(t):.3f} | {min(t):.3f} | {max(t):.3f} |" for n, t in started.items()
+    )
+    slower = head("case | by | with the hook, of the time without | 95 % interval")
     for name, found in cases.items():
         for by, (middle, low, high) in slowdowns(found).items():
-            lines.append(f"| {name} | {by} | {middle:.4f} | {low:.4f} to {high:.4f} |")
+            slower.append(f"| {name} | {by} | {middle:.4f} | {low:.4f} to {high:.4f} |")
     middle, low, high = at_most(cases["tuning"])
-    lines.append(
+    slower.append(
         f"| tuning | core time a second, script and worker | {middle:.4f} | {low:.4f} to {high:.4f} |"
     )
-    lines += ["", "| a call | median us | p99 us |", "|---|---|---|"]
+    calls = head("a call | median us | p99 us")
     for name, found in cases.items():
         for call in ("report", "report, each sent", "should_stop"):
             if values := sorted(found[call]):
                 p99 = values[int(0.99 * len(values))]
-                lines.append(
+                calls.append(
                     f"| `{call}`, {name} | {statistics.median(values) * 1e6:.2f} | {p99 * 1e6:.2f} |"
                 )
-    return "\n".join([*lines, "", verdicts(started, cases), ""])
+    parts = about, loaded, starts, slower, calls, verdicts(started, cases)
+    return page("What the hook costs a training script", options.command, *parts)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Options(__file__, __doc__)
     parser.add_argument("--blocks", type=at_least_one, default=150, help="pairs of blocks of each case")
     parser.add_argument("--runs", type=at_least_one, default=15, help="processes that only import")
     parser.add_argument(
         "--autogroup", type=int, default=0, help="nice value of the script's group of processes"
     )
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    parser.aside("--inside", type=Path, help=argparse.SUPPRESS)
+    options = parser.read()
     if options.inside:
         if options.autogroup:
             Path("/proc/self/autogroup").write_text(str(options.autogroup))

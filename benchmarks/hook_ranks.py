@@ -20,7 +20,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.publishing import machine, publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import at_least_one, run_as_command
 
 RANKS = 2
@@ -104,34 +105,26 @@ def table(options: argparse.Namespace, trials: list[dict[str, Any]], found: dict
     for trial in trials:
         statuses[trial["status"]] += 1
     seconds = [trial["seconds"] for trial in trials if trial.get("seconds") is not None]
-    return "\n".join(
-        [
-            "# Ranks that stop together",
-            "",
-            f"`python -m benchmarks.hook_ranks --trials {options.trials}`",
-            "",
-            f"{software('torch')}, gloo, {RANKS} ranks under torchrun; {machine()}, load average"
-            f" {os.getloadavg()[0]:.1f}; asha over {STEPS} steps, random search with seed 0.",
-            "",
-            "| what | count |",
-            "|---|---|",
-            *(f"| trials that ended as `{status}` | {count} |" for status, count in sorted(statuses.items())),
-            *(f"| {what} | {count} |" for what, count in found.items()),
-            "",
-            f"The longest trial took {max(seconds):.0f} s; one that hangs would end as `timeout` after"
-            f" {options.timeout:.0f} s.",
-            "",
-        ]
+    about = (
+        f"{software('torch')}, gloo, {RANKS} ranks under torchrun; {machine()}, load average"
+        f" {os.getloadavg()[0]:.1f}; asha over {STEPS} steps, random search with seed 0."
     )
+    lines = head("what | count")
+    lines += (f"| trials that ended as `{status}` | {count} |" for status, count in sorted(statuses.items()))
+    lines += (f"| {what} | {count} |" for what, count in found.items())
+    longest = (
+        f"The longest trial took {max(seconds):.0f} s; one that hangs would end as `timeout` after"
+        f" {options.timeout:.0f} s."
+    )
+    return page("Ranks that stop together", options.command, about, lines, longest)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Options(__file__, __doc__)
     parser.add_argument("--trials", type=at_least_one, default=50)
     parser.add_argument("--timeout", type=float, default=300, help="seconds a trial may take")
-    parser.add_argument("--folder", type=Path, help="keep the study here, and go on with it")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    parser.aside("--folder", type=Path, help="keep the study here, and go on with it")
+    options = parser.read()
     folder = options.folder or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
     try:

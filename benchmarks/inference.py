@@ -18,7 +18,7 @@ from autotune.space.configuration import Value
 from autotune.space.reading.reader import read_spec
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import interval, over, ratio, row, searched_rows, workload_rows
+from benchmarks.searched_rows import Searched, interval, over, ratio, row, searched_rows, workload_rows
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "model-inference.yaml"
 WORKLOADS: Mapping[str, Mapping[str, Value]] = {
@@ -49,25 +49,20 @@ def _calls(made: float, time: float, speedup: Comparison | None) -> str:
     return f"{made / (time * (speedup.estimate - 1)):,.0f}"
 
 
-def _head(seconds: float) -> list[str]:
+def _about() -> tuple[str, ...]:
     workload = read_spec(SPACE, device=device_facts()).workload
-    return [
-        "# Answers of a model",
-        "",
-        f"`python -m benchmarks.inference --time {seconds:g}`, {software('torch', 'numpy')}; {machine()}, of",
-        "which one measures and the other one compiles;",
-        f"batches of {workload['batch']}; strategy auto, seed 0.",
-        "",
-        "Speed-ups with 95 % intervals, from the interleaved re-measurement, over the default of the space",
-        "(eager), over `torch.compile` as it comes and with `max-autotune`. *Compile*: seconds until the",
-        "winner's first answer. *Calls*: so many win them back over the default.",
-        "",
-        "| model | ms a batch | over the default | torch.compile | max-autotune | compile | calls | tries"
-        " | winner |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    return (
+        f"{software('torch', 'numpy')}; {machine()}, of which one measures and others compile;"
+        f" batches of {workload['batch']}; strategy auto, seed 0.",
+        "Speed-ups with 95 % intervals, from the interleaved re-measurement, over the default of the space"
+        " (eager), over `torch.compile` as it comes and with `max-autotune`. *Compile*: seconds until the"
+        " winner's first answer. *Calls*: so many win them back over the default.",
+    )
 
 
 if __name__ == "__main__":
-    rows = partial(workload_rows, SPACE, WORKLOADS, _line)
-    run_as_command(lambda: searched_rows(__doc__, 180, _head, rows))
+    columns = "model | ms a batch | over the default | torch.compile | max-autotune | compile | calls"
+    searched = Searched(
+        "Answers of a model", _about, columns, partial(workload_rows, SPACE, WORKLOADS, _line)
+    )
+    run_as_command(lambda: searched_rows(__file__, __doc__, 180, searched))

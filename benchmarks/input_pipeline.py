@@ -13,11 +13,22 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from autotune.provenance.device import device_facts
 from autotune.session.result import Result
 from autotune.space.configuration import Value
+from autotune.space.reading.reader import read_spec
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import interval, over, ratio, row, say_workloads, searched_rows, workload_rows
+from benchmarks.searched_rows import (
+    Searched,
+    interval,
+    over,
+    ratio,
+    row,
+    say_workloads,
+    searched_rows,
+    workload_rows,
+)
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "input-pipeline.yaml"
 WORKLOADS: Mapping[str, Mapping[str, Value]] = {
@@ -39,24 +50,22 @@ def _line(name: str, result: Result) -> str:
     )
 
 
-def _head(seconds: float) -> list[str]:
-    return [
-        "# Feeding a training",
-        "",
-        f"`python -m benchmarks.input_pipeline --time {seconds:g}`, {software('torch', 'numpy')};",
-        f"{machine()}, both of which are used; strategy auto, seed 0.",
-        "",
+def _about() -> tuple[str, ...]:
+    spec = read_spec(SPACE, device=device_facts())
+    most = next(metric.at_most for metric in spec.metrics if metric.name == "kept") or 0.0
+    return (
+        f"{software('torch', 'numpy')}; {machine()}, of which {spec.measure.cores} are used; strategy auto,"
+        " seed 0.",
         say_workloads(SPACE, WORKLOADS),
-        "",
-        "Speed-ups of the rate with 95 % intervals, from the interleaved re-measurement, over a loader that",
-        "is told nothing, and over a worker for each core. *Kept*: MiB of memory that samples are kept in,",
-        "of which 64 may be used.",
-        "",
-        "| workload | samples/s | over the default | a worker for each core | kept | tries | winner |",
-        "|---|---|---|---|---|---|---|",
-    ]
+        "Speed-ups of the rate with 95 % intervals, from the interleaved re-measurement, over a loader that"
+        " is told nothing, and over a worker for each core. *Kept*: MiB of memory that samples are kept in,"
+        f" of which {most / 2**20:.0f} may be used.",
+    )
 
 
 if __name__ == "__main__":
-    rows = partial(workload_rows, SPACE, WORKLOADS, _line)
-    run_as_command(lambda: searched_rows(__doc__, 90, _head, rows))
+    columns = "workload | samples/s | over the default | a worker for each core | kept"
+    searched = Searched(
+        "Feeding a training", _about, columns, partial(workload_rows, SPACE, WORKLOADS, _line)
+    )
+    run_as_command(lambda: searched_rows(__file__, __doc__, 90, searched))

@@ -14,16 +14,12 @@ tries the median search comes within 1 % and 5 % of the optimum.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from itertools import pairwise, product
-from multiprocessing import get_context
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median, stdev
 from tempfile import TemporaryDirectory
@@ -32,14 +28,15 @@ import numpy as np
 
 from autotune.measure.recordings.recording import Entry, Recording
 from autotune.search.contract import Observation, Problem
-from autotune.search.registry import make_strategy, strategy_class
+from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import Choice, IntegerRange, OrderedValues
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
-from benchmarks.publishing import machine, publish, software
-from benchmarks.running import at_least_one, one_thread_each, run_as_command, split_names
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
+from benchmarks.running import at_least_one, known_strategies, one_thread_each, run_as_command, search_all
 from benchmarks.score import LEAST, Judge
 
 SECONDS = (MetricSpec("time", "minimize", "s"),)
@@ -153,47 +150,29 @@ def _tries_to(recording: Recording, seconds: float, tried: Sequence[Mapping[str,
 
 def main() -> int:
     one_thread_each()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--record", type=Path, metavar="RECORDED.json")
+    parser = Options(__file__, __doc__)
+    parser.aside("--record", type=Path, metavar="RECORDED.json")
     parser.add_argument("--recorded", type=Path, metavar="RECORDED.json")
     parser.add_argument("--strategies", default="auto,optuna-tpe,optuna-gp,skopt-gp,random")
     parser.add_argument("--seeds", type=at_least_one, default=20)
-    parser.add_argument("--jobs", type=at_least_one, default=1)
-    parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
+    parser.aside("--jobs", type=at_least_one, default=1)
+    asked = parser.read()
     if asked.record:
         record(asked.record)
         return 0
     if not asked.recorded:
         parser.error("--record or --recorded is needed")
-    strategies = split_names(asked.strategies)
-    for strategy in strategies:
-        strategy_class(strategy)
+    strategies = known_strategies(asked.strategies)
     found = dict(recordings(asked.recorded))
-    rows = []
-    with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
-        for name, strategy in product(found, strategies):
-            run = partial(search, asked.recorded, name, strategy)
-            rows.append(row(found[name], strategy, list(pool.map(run, range(asked.seeds)))))
-            print(rows[-1], file=sys.stderr)
+    rows = head(f"program | strategy | score | tries to within 1 % (found in {LEAST}) | 5 %")
+    runs = search_all(partial(search, asked.recorded), found, strategies, range(asked.seeds), asked.jobs)
+    rows += (row(found[name], strategy, searches) for (name, strategy), searches in runs.items())
     on = json.loads(asked.recorded.read_text())["on"]
-    text = [
-        "# Ranges of integers",
-        "",
-        "`python -m benchmarks.integer_ranges --record RECORDED.json`, then",
-        f"`python -m benchmarks.integer_ranges --recorded RECORDED.json --strategies {asked.strategies}"
-        f" --seeds {asked.seeds}`",
-        "",
-        f"Recorded on {on}. {software('optuna', 'scikit-optimize')}. {LEAST} tries, {asked.seeds} seeds.",
-        "",
-        f"| program | strategy | score | tries to within 1 % (found in {LEAST}) | 5 % |",
-        "|---|---|---|---|---|",
-        *rows,
-        "",
-    ]
-    publish("\n".join(text), asked.out)
+    about = (
+        f"Recorded with `--record` on {on}. {software('optuna', 'scikit-optimize')}."
+        f" {LEAST} tries, {asked.seeds} seeds."
+    )
+    publish(page("Ranges of integers", asked.command, about, rows), asked.out)
     return 0
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,27 @@ def read_lines(*paths: Path) -> list[dict[str, Any]]:
                 lines.append(dict(json.loads(text)))
             except (TypeError, ValueError):
                 print(f"{path}, line {number}: no JSON object, left out", file=sys.stderr)
+    return lines
+
+
+def read_searches(paths: Iterable[Path], of: Sequence[str]) -> list[dict[str, Any]]:
+    """Lines that are searches, which differ ``of`` these keys.
+
+    :class:`InputError` where there is none, where a line is of something else, and for a search that is
+    there twice, which would count as two.
+    """
+    lines = read_lines(*paths)
+    if not lines:
+        raise InputError("there is no search in these files")
+    for line in lines:
+        if lacks := [key for key in of if key not in line]:
+            has = ", ".join(line)
+            raise InputError(f"a line with {has} is no search of this benchmark: it lacks {', '.join(lacks)}")
+    counts = Counter(tuple((key, line[key]) for key in of) for line in lines)
+    for search, count in counts.items():
+        if count > 1:
+            said = ", ".join(f"{key} {value}" for key, value in search)
+            raise InputError(f"the search of {said} is there {count} times")
     return lines
 
 

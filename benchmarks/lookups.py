@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import autotune
 from autotune.provenance.device import device_facts
 from autotune.session.result import Result
 from autotune.space.configuration import FrozenMap
@@ -20,7 +19,7 @@ from autotune.space.reading.reader import read_spec
 from autotune.space.spec import StudySpec
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import interval, over, ratio, row, searched_rows
+from benchmarks.searched_rows import Searched, interval, over, ratio, row, search, searched_rows
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "index-c.yaml"
 DISTRIBUTIONS = ("uniform", "lognormal", "clustered")
@@ -42,9 +41,8 @@ def rows(seconds: float, store: str) -> Iterator[str]:
     spec = read_spec(SPACE, device=device_facts())
     for distribution in DISTRIBUTIONS:
         for share in SHARES:
-            result = autotune.search(
-                bounded(spec, distribution, share), time=seconds, trials=10_000, store=store
-            )
+            name = f"{distribution}, 1/{1 / share:.0f}"
+            result = search(name, bounded(spec, distribution, share), seconds, store)
             yield _line(distribution, share, result)
 
 
@@ -62,23 +60,18 @@ def _line(distribution: str, share: float, result: Result) -> str:
     )
 
 
-def _head(seconds: float) -> list[str]:
+def _about() -> tuple[str, ...]:
     workload = read_spec(SPACE, device=device_facts()).workload
-    return [
-        "# Lookups in sorted keys",
-        "",
-        f"`python -m benchmarks.lookups --time {seconds:g}`, {software('numpy')}; {machine()}, of",
-        f"which one measures; {workload['keys']:,} keys of {KEY_BYTES} bytes, {workload['lookups']:,}",
-        "lookups a call; strategy auto, seed 0.",
-        "",
-        "*Bound*: what an index may take of what the keys take. Speed-ups with 95 % intervals, from the",
-        "interleaved re-measurement, over the default of the space (the keys halved without a branch, a",
-        "query at a time), over the keys halved as a C programmer writes it, and over `numpy.searchsorted`.",
-        "",
-        "| keys | bound | ns a lookup | KiB | over the default | plain C | numpy | tries | winner |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    return (
+        f"{software('numpy')}; {machine()}, of which one measures; {workload['keys']:,} keys of {KEY_BYTES}"
+        f" bytes, {workload['lookups']:,} lookups a call; strategy auto, seed 0.",
+        "*Bound*: what an index may take of what the keys take. Speed-ups with 95 % intervals, from the"
+        " interleaved re-measurement, over the default of the space (the keys halved without a branch, a"
+        " query at a time), over the keys halved as a C programmer writes it, and over `numpy.searchsorted`.",
+    )
 
 
 if __name__ == "__main__":
-    run_as_command(lambda: searched_rows(__doc__, 60, _head, rows))
+    columns = "keys | bound | ns a lookup | KiB | over the default | plain C | numpy"
+    searched = Searched("Lookups in sorted keys", _about, columns, rows)
+    run_as_command(lambda: searched_rows(__file__, __doc__, 60, searched))

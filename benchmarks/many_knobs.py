@@ -11,22 +11,28 @@ seeds, after 25, 50 and 100 tries.
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from time import process_time
 
 import numpy as np
 
 from autotune.search.contract import Observation
 from autotune.search.contract import Problem as SearchProblem
-from autotune.search.registry import make_strategy, strategy_class
+from autotune.search.registry import make_strategy
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.many_knobs_problems import PROBLEMS
-from benchmarks.publishing import machine, publish, software
-from benchmarks.running import at_least_one, one_thread_each, run_as_command, search_all, split_names
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
+from benchmarks.running import (
+    at_least_one,
+    known_strategies,
+    mean_ranks,
+    one_thread_each,
+    run_as_command,
+    search_all,
+)
 
 AFTER = (25, 50, 100)
 NOISE = 0.003
@@ -61,70 +67,37 @@ def search(name: str, strategy: str, seed: int, tries: int = max(AFTER)) -> tupl
 
 def table(strategies: Sequence[str], runs: Runs, seconds: Mapping[str, float]) -> list[str]:
     """Parts of the default's time, mean ranks, and what a search takes a strategy."""
-    lines = [
-        f"| knobs | {' | '.join(f'`{strategy}`' for strategy in strategies)} |",
-        "|---|" + "---|" * len(strategies),
-    ]
+    lines = head(" | ".join(["knobs", *(f"`{strategy}`" for strategy in strategies)]))
     for name in PROBLEMS:
         means = [np.exp(np.mean(runs[name, strategy], axis=0)) for strategy in strategies]
         cells = [", ".join(f"{mean[after - 1]:.3f}" for after in AFTER) for mean in means]
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    ranks = [", ".join(f"{rank:.2f}" for rank in own) for own in _mean_ranks(strategies, runs)]
+    ranks = mean_ranks(strategies, runs, AFTER)
     lines.append(f"| **mean rank** after {', '.join(map(str, AFTER))} | {' | '.join(ranks)} |")
     lines.append(f"| seconds a search | {' | '.join(f'{seconds[s]:.1f}' for s in strategies)} |")
     return lines
 
 
-def _mean_ranks(strategies: Sequence[str], runs: Runs) -> list[list[float]]:
-    """By strategy, over problems and seeds, after each number of tries: 1 is the best."""
-    from scipy.stats import rankdata
-
-    means = [
-        np.mean(
-            [
-                rankdata([runs[name, strategy][seed][after - 1] for strategy in strategies])
-                for name in PROBLEMS
-                for seed in range(len(runs[name, strategies[0]]))
-            ],
-            axis=0,
-        )
-        for after in AFTER
-    ]
-    return [[float(mean[column]) for mean in means] for column in range(len(strategies))]
-
-
 def main() -> None:
     one_thread_each()
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = Options(__file__, __doc__)
     parser.add_argument("--strategies", default="auto,optuna-tpe,evolution,random")
     parser.add_argument("--seeds", type=at_least_one, default=10)
-    parser.add_argument("--jobs", type=at_least_one, default=1)
-    parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
-    strategies = split_names(asked.strategies)
-    for strategy in strategies:
-        strategy_class(strategy)
+    parser.aside("--jobs", type=at_least_one, default=1)
+    asked = parser.read()
+    strategies = known_strategies(asked.strategies)
     searched = search_all(search, PROBLEMS, strategies, range(asked.seeds), asked.jobs)
     runs = {case: [found for found, _ in all_seeds] for case, all_seeds in searched.items()}
     seconds = {
         way: float(np.mean([own for name in PROBLEMS for _, own in searched[name, way]]))
         for way in strategies
     }
-    text = "\n".join(
-        [
-            "# Many knobs",
-            "",
-            f"`python -m benchmarks.many_knobs --strategies {asked.strategies} --seeds {asked.seeds}`",
-            "",
-            f"{software('optuna')}; {machine()}. The time of the best configuration tried, as a part of the"
-            f" default's, after {', '.join(map(str, AFTER))} tries: the geometric mean over {asked.seeds}"
-            f" problems drawn at random, the same for all. Readings are off by {NOISE:.1%}.",
-            "",
-            *table(strategies, runs, seconds),
-            "",
-        ]
+    about = (
+        f"{software('optuna')}; {machine()}. The time of the best configuration tried, as a part of the"
+        f" default's, after {', '.join(map(str, AFTER))} tries: the geometric mean over {asked.seeds}"
+        f" problems drawn at random, the same for all. Readings are off by {NOISE:.1%}."
     )
-    publish(text, asked.out)
+    publish(page("Many knobs", asked.command, about, table(strategies, runs, seconds)), asked.out)
 
 
 if __name__ == "__main__":

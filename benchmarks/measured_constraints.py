@@ -22,8 +22,8 @@ from typing import Any
 
 import optuna
 
-from benchmarks.kept import read_lines
-from benchmarks.publishing import machine, software
+from benchmarks.kept import read_searches
+from benchmarks.publishing import head, machine, software
 from benchmarks.running import append_lines, at_least_one, one_thread_each, run_as_command
 
 Result = tuple[float, list[float]]
@@ -175,11 +175,10 @@ def run(search: Search) -> Mapping[str, object]:
 
 def table(lines: Sequence[Mapping[str, Any]]) -> list[str]:
     """A row for each case and sampler. A median where half of the searches kept no constraint is a dash."""
-    head = " | ".join(f"after {after}" for after in AFTER)
-    rows = [
-        f"| case (best known) | sampler | searches | found any | first at | {head} | past a constraint |",
-        "|---" * (6 + len(AFTER)) + "|",
-    ]
+    after = " | ".join(f"after {after}" for after in AFTER)
+    rows = head(
+        f"case (best known) | sampler | searches | found any | first at | {after} | past a constraint"
+    )
     for case, (_, known) in CASES.items():
         for name in SAMPLERS:
             some = [line for line in lines if (line["case"], line["sampler"]) == (case, name)]
@@ -210,8 +209,9 @@ def main() -> None:
     parser.add_argument("--table", type=Path, nargs="+", metavar="RUNS.jsonl", help="show these; run nothing")
     options = parser.parse_args()
     if options.table:
-        head = f"{software('optuna', 'torch')}. {machine()} {TRIES} tries."
-        print("\n".join([head, "", *table(read_lines(*options.table))]))
+        lines = read_searches(options.table, ("case", "sampler", "seed"))
+        print(f"{software('optuna', 'torch')}; {machine()}. {TRIES} tries.\n")
+        print("\n".join(table(lines)))
         return
     one_thread_each()
     seeds = range(options.first, options.first + options.seeds)

@@ -12,11 +12,11 @@ its software, bayesmark): ``100 (1 - mean of (loss - optimum) / (guess - optimum
 and 1, the mean taken over seeds, then over tasks. 100 is the optimum in every search, 0 a single guess. The
 optimum of a task is the best loss that any method ever found in it, the guess the median loss of random
 search's trials (a failed one counts as infinite; the default configuration is no guess).
+Without random search there is no score.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,11 +26,11 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from scipy.stats import rankdata
 
-from benchmarks.kept import read_lines
-from benchmarks.publishing import publish
+from benchmarks.kept import read_searches
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish
 from benchmarks.running import run_as_command
 
 GUESSER = "random"
@@ -57,15 +57,6 @@ class Run:
         return min(self.losses)
 
 
-def ranks(values: Sequence[float]) -> NDArray[np.float64]:
-    """1 for the least, ties sharing the mean of their ranks."""
-    array = np.asarray(values, dtype=float)
-    below = (array[None, :] < array[:, None]).sum(axis=1)
-    equal = (array[None, :] == array[:, None]).sum(axis=1)
-    shared: NDArray[np.float64] = below + (equal + 1) / 2
-    return shared
-
-
 def searches(runs: Iterable[Run]) -> dict[tuple[str, int], dict[str, float]]:
     """The best loss of each method, by task and seed."""
     found: dict[tuple[str, int], dict[str, float]] = {}
@@ -78,7 +69,7 @@ def mean_ranks(runs: Iterable[Run]) -> dict[str, float]:
     """The mean rank of each method; every method must have every search."""
     found = list(searches(runs).values())
     methods = list(found[0])
-    table = np.array([ranks([best[method] for method in methods]) for best in found])
+    table = rankdata([[best[method] for method in methods] for best in found], axis=1)
     return dict(zip(methods, table.mean(axis=0).tolist(), strict=True))
 
 
@@ -113,11 +104,13 @@ def tables(runs: Sequence[Run]) -> list[str]:
     have = {
         method: {(r.task, r.seed) for r in runs if r.method == method} for method in {r.method for r in runs}
     }
-    most = max(map(len, have.values()))
-    whole = {method for method in have if len(have[method]) == most}
+    most = max(have.values(), key=len)
+    whole = {method for method in have if have[method] == most}
     lines = table([run for run in runs if run.method in whole], scale)
     if len(whole) < len(have):
         common = set.intersection(*have.values())
+        if not common:
+            return [*lines, "", "No search (task and seed) is one that all methods have."]
         lines += [
             "",
             f"All methods, on the {len(common)} searches (task and seed) that all of them have:",
@@ -130,50 +123,33 @@ def tables(runs: Sequence[Run]) -> list[str]:
 def table(runs: Sequence[Run], scale: Mapping[str, Scale]) -> list[str]:
     """One row a method, the best mean rank first."""
     names = [name for name in scale if any(run.task == name for run in runs)]
-    lines = [
-        f"| method | searches | mean rank | score | {' | '.join(names)} | seconds |",
-        "|---" * (len(names) + 5) + "|",
-    ]
+    lines = head(" | ".join(["method | searches | mean rank | score", *names, "seconds"]))
     for method, rank in sorted(mean_ranks(runs).items(), key=lambda item: item[1]):
         mine = [run for run in runs if run.method == method]
         scores = [scale[name].score(run.best for run in mine if run.task == name) for name in names]
-        shown = [f"{rank:.2f}", *(f"{score:.1f}" for score in (mean(scores), *scores))]
+        score = f"{mean(scores):.1f}" if scores else "-"
+        shown = [f"{rank:.2f}", score, *(f"{score:.1f}" for score in scores)]
         seconds = f"{mean(run.seconds for run in mine):.2f}"
         lines.append(f"| {' | '.join([method, str(len(mine)), *shown, seconds])} |")
     return lines
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("runs", type=Path, nargs="+")
-    parser.add_argument("--command", default="", help="what made the lines, to be shown above the table")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    runs = [Run.from_line(line) for line in read_lines(*options.runs)]
-    if not runs:
-        parser.error("there is no search in these files")
+    parser = Options(__file__, __doc__)
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUNS.jsonl")
+    options = parser.read()
+    runs = [Run.from_line(line) for line in read_searches(options.runs, ("task", "method", "seed"))]
     trials = sorted({len(run.losses) for run in runs})
-    text = "\n".join(
-        [
-            "# Tuning real models",
-            "",
-            *([f"`{options.command}`", ""] if options.command else []),
-            "scikit-learn models on its bundled data, cross-validated (`benchmarks/mixed_tasks.py`): mixed "
-            f"continuous, integer, categorical and conditional knobs, {'-'.join(map(str, trials))} trials, "
-            "of which the first is the default for every method. `mean rank` is over tasks and seeds, 1 the "
-            "best. `score` is that of the 2020 black-box challenge (Turner et al. 2021): 100 is the best "
-            "loss that anyone found, 0 a random guess. `seconds` is the processor time of the method itself.",
-            "",
-            "; ".join(sorted({run.on for run in runs}))
-            + f"; trained with scikit-learn {version('scikit-learn')}; Python {platform.python_version()}.",
-            "",
-            *tables(runs),
-            "",
-        ]
+    about = (
+        "scikit-learn models on its bundled data, cross-validated (`benchmarks/mixed_tasks.py`): mixed "
+        f"continuous, integer, categorical and conditional knobs, {'-'.join(map(str, trials))} trials, "
+        "of which the first is the default for every method. `mean rank` is over tasks and seeds, 1 the "
+        "best. `score` is that of the 2020 black-box challenge (Turner et al. 2021): 100 is the best "
+        "loss that anyone found, 0 a random guess. `seconds` is the processor time of the method itself."
     )
-    publish(text, options.out)
+    on = "; ".join(sorted({run.on for run in runs}))
+    on += f"; trained with scikit-learn {version('scikit-learn')}; Python {platform.python_version()}."
+    publish(page("Tuning real models", options.command, about, on, tables(runs)), options.out)
 
 
 if __name__ == "__main__":

@@ -9,20 +9,17 @@ that is behind hundreds of others, no search can be told of it by that GPU.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
 from autotune.measure.recordings.read import read_recording
 from autotune.measure.recordings.recording import Recording
-from benchmarks.publishing import publish
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish
 from benchmarks.recorded_spaces import kernel_of, recordings
 from benchmarks.running import run_as_command
 
 WITHIN = 1.05
-HEADER = """\
-| space | of | within 5 % | from | best placed of these | times the best there |
-|---|---|---|---|---|---|"""
 
 Times = dict[tuple[tuple[str, object], ...], float]
 
@@ -34,6 +31,7 @@ def times(recording: Recording) -> Times:
 
 def rows(found: dict[str, Times]) -> Iterator[str]:
     """A line for each pair of recordings of one kernel."""
+    yield from head("space | of | within 5 % | from | best placed of these | times the best there")
     for name, own in found.items():
         optimum = min(own.values(), default=0.0)
         near = [one for one, time in own.items() if time <= WITHIN * optimum]
@@ -50,15 +48,12 @@ def rows(found: dict[str, Times]) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(__file__, __doc__)
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
-    parser.add_argument("--out", type=Path, help="where to write the page, too")
-    options = parser.parse_args()
+    options = parser.read()
     found = {name: times(read_recording(file)) for name, file in recordings(options.spaces)}
-    table = "\n".join([HEADER, *rows(found)])
-    publish(f"# The best of one GPU on others\n\n{__doc__}\n{table}\n", options.out)
+    about = (__doc__ or "").split("\n\n")[-1].strip()
+    publish(page("The best of one GPU on others", options.command, about, list(rows(found))), options.out)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,8 @@ from autotune.space.spec import StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
-from benchmarks.publishing import machine, publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import at_least_one, one_thread_each, run_as_command
 from benchmarks.timeline import Spans, busy, spans_of, timeline_svg
 
@@ -85,26 +86,25 @@ Searches = dict[str, list[Search]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Options(__file__, __doc__)
     parser.add_argument("--trials", type=at_least_one, default=60)
     parser.add_argument("--repeats", type=at_least_one, default=3)
     parser.add_argument(
         "--sizes", type=at_least_one, nargs="+", default=[960], help="m, n and k of the product"
     )
-    parser.add_argument("--remark", default="", help="on the machine, for the table")
+    parser.aside("--remark", default="", help="on the machine, for the table")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, help="the table, as Markdown; the timeline goes beside it")
-    options = parser.parse_args()
+    options = parser.read()
     one_thread_each()
     load = os.getloadavg()[0]
     found = {size: compare(options, size) for size in options.sizes}
     again = compiled_before(options, options.sizes[0])
     first = found[options.sizes[0]]
-    lines = report(found, again, options, load)
-    if options.out:
+    parts = report(found, again, options, load)
+    if options.out:  # the drawing of the timeline goes beside it
         drawing = options.out.with_suffix(".svg")
-        lines += ["", f"![timeline]({drawing.name})"]
-    publish("\n".join([*lines, ""]), options.out)
+        parts.append(f"![timeline]({drawing.name})")
+    publish(page("Preparing beside measuring", options.command, *parts), options.out)
     if options.out:
         middle = sorted(first["overlapped"], key=lambda search: search.wall)[options.repeats // 2]
         drawing.write_text(timeline_svg(middle.spans))
@@ -180,29 +180,24 @@ def geometric_mean(ratios: Sequence[float]) -> tuple[float, float, float]:
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
 
-def report(found: dict[int, Searches], again: Search, options: argparse.Namespace, load: float) -> list[str]:
-    lines = [
-        "# Preparing beside measuring",
-        "",
-        f"`python -m benchmarks.overlap --trials {options.trials} --repeats {options.repeats}"
-        f" --sizes {' '.join(map(str, options.sizes))} --seed {options.seed}`",
-        "",
+def report(
+    found: dict[int, Searches], again: Search, options: argparse.Namespace, load: float
+) -> list[str | list[str]]:
+    """The parts of the page."""
+    about = (
         f"{software()}; {machine()}."
         f" gemm-c, {options.trials} random trials, {options.repeats} repeats, interleaved."
         f" Load average {load:.1f} before the run and {os.getloadavg()[0]:.1f} after it."
-        f"{' ' + options.remark if options.remark else ''}",
-        "",
-        "| size | | wall s | compiling and checking s | measuring s | the measuring core is busy |",
-        "|---|---|---|---|---|---|",
-    ]
+        f"{' ' + options.remark if options.remark else ''}"
+    )
+    lines = head("size | | wall s | compiling and checking s | measuring s | the measuring core is busy")
     lines += [_row(size, mode, searches[mode]) for size, searches in found.items() for mode in MODES]
     lines.append(_row(options.sizes[0], AGAIN, [again]))
-    for size, searches in found.items():
-        lines += ["", *_ratios(size, searches)]
     each = again.seconds("prepare") / options.trials
     return [
-        *lines,
-        "",
+        about,
+        lines,
+        *(text for size, searches in found.items() for text in _ratios(size, searches)),
         f"Where all was compiled before, compiling takes {1e3 * each:.0f} ms a trial: to find out what the"
         " compiler would see, and to fetch what it made of it.",
     ]
@@ -229,7 +224,6 @@ def _ratios(size: int, searches: Searches) -> list[str]:
         f"{size}: ratio of the wall times {ratio:.3f} (each repeat: {each}); the bar of {BAR} is"
         f" {'met' if ratio <= BAR else 'missed'}. Were the slower stage never to wait for the other:"
         f" {least:.3f}.",
-        "",
         f"{size}: ratio of the readings, overlapped over in turn: {mean:.4f} ({low:.4f} to {high:.4f}):"
         f" {moved}."
         f" From one search in turn to the next: {alike or 'there is one only'}.",

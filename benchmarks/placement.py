@@ -26,7 +26,6 @@ numbers, from 0, to run some of the cases alone.
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import random
@@ -34,13 +33,15 @@ import statistics
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from benchmarks.options import Options
 from benchmarks.placement_cases import (
     CASES,
+    LATENCY,
     OBJECTIVE,
+    SHARES,
     Case,
     Place,
     Readings,
@@ -48,7 +49,7 @@ from benchmarks.placement_cases import (
     measuring,
     read,
 )
-from benchmarks.publishing import machine, publish, software
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import at_least_one, one_thread_each, run_as_command
 
 STRATEGIES = ("auto", "bayes", "policy", "evolution", "random")
@@ -115,12 +116,8 @@ def replayed(case: Case, readings: Readings, seeds: int) -> list[str]:
     truth = readings.medians()
     budget = len(truth) // 10
     at = [max(2, round(part * budget)) for part in CURVE]
-    lines = [
-        f"| search | within 3 % in {budget} trials | "
-        + " | ".join(f"regret, {count} trials" for count in at)
-        + " |",
-        "|---|---|" + "---|" * len(at),
-    ]
+    counted = " | ".join(f"regret, {count} trials" for count in at)
+    lines = head(f"search | within 3 % in {budget} trials | {counted}")
     for strategy in STRATEGIES:
         runs = [replay(case, readings, strategy, seed, at) for seed in range(seeds)]
         regrets = [[regret(run[n], truth) for run in runs] for n in range(len(at))]
@@ -197,7 +194,7 @@ def compared(case: Case, named: Mapping[str, Place], best: Place, kept: Readings
     from autotune.measure.rules.significance import speedup
 
     read = {p: [one.metrics["time"] for one in kept.of(p)][SELECTING:] for p in {best, *named.values()}}
-    lines = ["| | items on devices | step | over brute force's best |", "|---|---|---|---|"]
+    lines = head(" | items on devices | step | over brute force's best")
     for name, place in {BRUTE: best, **named}.items():
         over = speedup(read[place], read[best])
         cell = f"{over.estimate:.3f} [{over.low:.3f}, {over.high:.3f}]" if place != best else "the best"
@@ -206,8 +203,8 @@ def compared(case: Case, named: Mapping[str, Place], best: Place, kept: Readings
     return lines
 
 
-def run(case: Case, work: Path, rounds: int, seeds: int, with_live: bool) -> list[str]:
-    """One case, and its part of the page."""
+def run(case: Case, work: Path, rounds: int, seeds: int, with_live: bool) -> list[str | list[str]]:
+    """One case, and its parts of the page."""
     readings = Readings(work / f"{case.key}.jsonl")
     brute_force(case, readings, rounds)
     begun = time.monotonic()
@@ -221,21 +218,15 @@ def run(case: Case, work: Path, rounds: int, seeds: int, with_live: bool) -> lis
     steps = [1e3 * step for step in readings.medians().values()]
     return [
         f"## {case.name}",
-        "",
         f"{len(steps)} assignments, {rounds} rounds, a step of {min(steps):.0f} to {max(steps):.0f} ms;"
         f" links of {case.bandwidth / 1e9:g} Gbit/s. "
         f"The rounds of an assignment have a standard deviation of {_spread(raw):.1%}, at one pace of"
         f" {_spread(paced):.1%} (medians). The host took {_stolen(readings):.1%} of the processor time.",
-        "",
         "Replayed searches:",
-        "",
-        *replayed(case, readings, seeds),
-        "",
+        replayed(case, readings, seeds),
         f"Measured again, interleaved, {ROUNDS_AT_THE_END - SELECTING} times after {SELECTING} that chose the"
         f" best of brute force's first {CANDIDATES}.{searched}",
-        "",
-        *compared(case, named, best, kept),
-        "",
+        compared(case, named, best, kept),
     ]
 
 
@@ -249,7 +240,7 @@ def _stolen(readings: Readings) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = Options(__file__, __doc__)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--rounds", type=at_least_one, default=3)
     parser.add_argument("--seeds", type=at_least_one, default=20)
@@ -257,33 +248,24 @@ def main() -> None:
         "--cases", type=int, nargs="+", default=list(range(len(CASES))), choices=range(len(CASES))
     )
     parser.add_argument("--without-live", action="store_true", help="without the live search")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    options = parser.read()
     one_thread_each()
     options.work.mkdir(parents=True, exist_ok=True)
-    parts = []
+    parts: list[str | list[str]] = []
     for number in options.cases:
         parts += run(CASES[number], options.work, options.rounds, options.seeds, not options.without_live)
-    text = "\n".join([*_head(options), *parts])
-    publish(text, options.out)
-
-
-def _head(options: Any) -> list[str]:
-    load = os.getloadavg()[1]
-    return [
-        "# Placing a model on unequal devices",
-        "",
-        f"`python -m benchmarks.placement --work DIR --rounds {options.rounds} --seeds {options.seeds}"
-        f" --cases {' '.join(map(str, options.cases))}{' --without-live' if options.without_live else ''}`",
-        "",
-        f"{software('torch', 'numpy')}; {machine()}, load {load:.0f}. Devices",
-        "are processes with 0.5, 0.35, 0.25 and 0.2 of a core; links of 0.2 ms. 4 micro-batches, 1F1B. A",
-        f"reading is the median of {CASES[0].steps} steps.",
-        "",
-        "Regret is the time of the answer over that of the best assignment, less 1. Replays are told",
-        "measured times, drawn from the rounds; nothing is simulated.",
-        "",
-    ]
+    about = (
+        f"{software('torch', 'numpy')}; {machine()}, load {os.getloadavg()[1]:.0f}. Devices are processes"
+        f" with {', '.join(map(str, SHARES.values()))} of a core; links of {1e3 * LATENCY:g} ms."
+        f" {CASES[0].micro_batches} micro-batches, {CASES[0].schedule.upper()}. A reading is the median of"
+        f" {CASES[0].steps} steps."
+    )
+    regrets = (
+        "Regret is the time of the answer over that of the best assignment, less 1. Replays are told measured"
+        " times, drawn from the rounds; nothing is simulated."
+    )
+    title = "Placing a model on unequal devices"
+    publish(page(title, options.command, about, regrets, *parts), options.out)
 
 
 if __name__ == "__main__":

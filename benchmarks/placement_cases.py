@@ -27,6 +27,8 @@ ROOT = Path(__file__).parents[1]
 OBJECTIVE = PythonObjective("objectives/distributed/placement.py:Placement", ROOT)
 SHARES = {"fast": 0.5, "medium": 0.35, "slow": 0.25, "slower": 0.2}
 """Of a core."""
+LATENCY = 2e-4
+"""Of each link, in seconds."""
 
 STAGES = ((1.0, 1), (0.25, 2), (0.05, 8))
 """What part of all assignments, the best so far, is measured how many times the rounds."""
@@ -63,7 +65,7 @@ class Case:
 
     @property
     def workload(self) -> dict[str, Any]:
-        link = {"bandwidth": self.bandwidth, "latency": 2e-4}
+        link = {"bandwidth": self.bandwidth, "latency": LATENCY}
         devices = {name: {"cpu": SHARES[name], **link} for name in self.names}
         return {**self.model, "devices": devices, "steps": self.steps}
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 
-def publish(page: str, out: Path | None) -> None:
+def publish(text: str, out: Path | None) -> None:
     """Print the page, and write it where ``--out`` asks for it."""
-    print(page)
+    print(text)
     if out:
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(page)
+        out.write_text(text)
 
 
 def software(*packages: str) -> str:
@@ -32,3 +33,14 @@ def machine() -> str:
 
     facts = device_facts()
     return f"{facts['name']}, {facts['cores']} cores"
+
+
+def page(title: str, command: str, *parts: str | Sequence[str]) -> str:
+    """Markdown: a title, the command that made it, and parts, each of which is a paragraph or lines."""
+    texts = (part if isinstance(part, str) else "\n".join(part) for part in parts)
+    return "\n\n".join([f"# {title}", f"`{command}`", *texts]) + "\n"
+
+
+def head(names: str) -> list[str]:
+    """The first two lines of a table with these columns, between ``|``."""
+    return [f"| {names} |", "|---" * (names.count("|") + 1) + "|"]

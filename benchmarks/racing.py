@@ -25,10 +25,8 @@ import os
 import statistics
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import islice, product
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -36,13 +34,14 @@ import numpy as np
 from autotune.errors import InputError
 from autotune.measure.recordings.recording import Entry, Recording
 from autotune.search.contract import Observation, Problem
-from autotune.search.registry import make_strategy, strategy_class
+from autotune.search.registry import make_strategy
 from autotune.space.space import Space
+from benchmarks.options import Options
 from benchmarks.publishing import publish
 from benchmarks.racing_report import Line, report
 from benchmarks.racing_rules import FIXED, METRICS, MOST, RULES, TRIES, Choice, Race
 from benchmarks.recorded_spaces import opened, recordings, space_name
-from benchmarks.running import at_least_one, one_thread_each, run_as_command, split_names
+from benchmarks.running import at_least_one, in_workers, known_strategies, one_thread_each, run_as_command
 
 
 def race(path: Path, order: str, seed: int, shuffled: bool) -> Race:
@@ -93,39 +92,28 @@ def _mean(tried: Race, choice: Choice) -> float:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(__file__, __doc__)
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--only", default="", help="names of recordings, separated by commas; default: all")
     parser.add_argument("--orders", default="random,auto", help="strategies that choose what is tried")
     parser.add_argument("--seeds", type=at_least_one, default=20)
     parser.add_argument("--shuffled", action="store_true", help="each tape in a random order")
-    parser.add_argument("--jobs", type=at_least_one, default=os.cpu_count() or 1)
-    parser.add_argument("--out", type=Path, help="where to write the page, too")
-    return parser.parse_args()
+    parser.aside("--jobs", type=at_least_one, default=os.cpu_count() or 1)
+    return parser.read()
 
 
 def main() -> int:
     one_thread_each()
     options = arguments()
     paths = [path for _, path in recordings(options.spaces, options.only)]
-    orders = split_names(options.orders)
-    for order in orders:
-        strategy_class(order)
+    orders = known_strategies(options.orders)
     todo = [(*one, options.shuffled) for one in product(paths, orders, range(options.seeds))]
     lines: list[Line] = []
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        for found in pool.map(run, *zip(*todo, strict=True)):
-            lines += found
-            print(".", end="", flush=True, file=sys.stderr)
-    command = f"python -m benchmarks.racing --spaces DIR --orders {options.orders} --seeds {options.seeds}"
-    text = report(
-        sorted(lines, key=lambda x: orders.index(x.order)),
-        paths,
-        command + (" --shuffled" if options.shuffled else ""),
-    )
-    publish(text, options.out)
+    for _, found in in_workers(run, todo, options.jobs):
+        lines += found
+        print(".", end="", flush=True, file=sys.stderr)
+    lines.sort(key=lambda x: orders.index(x.order))
+    publish(report(lines, paths, options.command), options.out)
     return 0
 
 

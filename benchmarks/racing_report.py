@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from autotune.measure.recordings.read import read_recording
-from benchmarks.publishing import software
+from benchmarks.publishing import head, page, software
 from benchmarks.racing_rules import RULES, TRIES
 from benchmarks.recorded_spaces import space_name
 
@@ -34,25 +34,22 @@ class Line:
 
 def report(lines: Sequence[Line], paths: Sequence[Path], command: str) -> str:
     seeds = len(lines) // len(RULES) // len({(line.space, line.order) for line in lines})
-    out = [
-        "# How many readings a choice takes",
-        "",
-        f"`{command}`",
-        "",
+    parts: list[str | list[str]] = [
         f"{software('numpy')}, {seeds} seeds,"
         f" searches of {TRIES} tries on recordings of GPUs; no GPU was used here."
-        " What each rule is, the module says.",
-        "",
+        " What each rule is, the module says."
     ]
     for order in dict.fromkeys(line.order for line in lines):
         some = [line for line in lines if line.order == order]
-        out += [f"## Tried by `{order}`", "", *_summary(some), "", *_by_space(some), ""]
-    return "\n".join([*out, "## What was recorded", "", *_recorded(paths)]) + "\n"
+        parts += [f"## Tried by `{order}`", list(_summary(some)), list(_by_space(some))]
+    parts += ["## What was recorded", list(_recorded(paths))]
+    return page("How many readings a choice takes", command, *parts)
 
 
 def _summary(lines: Sequence[Line]) -> Iterator[str]:
-    yield "| rule | readings over a fixed 32's | least to most | in the finale | regret: median | worst |"
-    yield "|---|---|---|---|---|---|"
+    yield from head(
+        "rule | readings over a fixed 32's | least to most | in the finale | regret: median | worst"
+    )
     for rule in RULES:
         some = [x for x in lines if x.rule == rule]
         shares = [x.readings / x.fixed for x in some]
@@ -68,8 +65,7 @@ def _by_space(lines: Sequence[Line]) -> Iterator[str]:
     spaces = list(dict.fromkeys(line.space for line in lines))
     yield "By space: readings over a fixed 32's; worst regret; choices within 0.5 % of a fixed 32's."
     yield ""
-    yield f"| rule | {' | '.join(spaces)} |"
-    yield "|---" * (1 + len(spaces)) + "|"
+    yield from head(" | ".join(["rule", *spaces]))
     for rule in RULES:
         cells = []
         for space in spaces:
@@ -86,8 +82,9 @@ def _recorded(paths: Sequence[Path]) -> Iterator[str]:
     yield "drifts in a recording (the halves of the W7800's) does not cancel in the finale, as it does on a"
     yield "machine: its configurations were not read side by side."
     yield ""
-    yield "| space | readings | noise | first over median | second | last | halves apart (90th percentile) |"
-    yield "|---|---|---|---|---|---|---|"
+    yield from head(
+        "space | readings | noise | first over median | second | last | halves apart (90th percentile)"
+    )
     for path in paths:
         found = [entry.readings for entry in read_recording(path).entries if entry.readings]
         n = min(map(len, found))

@@ -9,7 +9,6 @@ time: whole processes beside ``import autotune``, with a file of recipes alone a
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import resource
@@ -29,7 +28,8 @@ from autotune.hook.recipes.recipe import Known, Metric, Recipe, Speedup
 from autotune.hook.recipes.stored import import_known
 from autotune.hook.recipes.this_device import this_device
 from autotune.store.store import Store
-from benchmarks.publishing import machine, publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import at_least_one, at_least_two, run_as_command
 
 CALLS = 200
@@ -100,7 +100,7 @@ def asked_again(file: Path, store: Path, batches: int) -> list[str]:
             elapsed = seconds_a_call(asked[name])
             if batch:  # the first one looks it up
                 taken[name].append(elapsed)
-    lines = ["| asked again | median us | best us | 95 % below | mean |", "|---|---|---|---|---|"]
+    lines = head("asked again | median us | best us | 95 % below | mean")
     for name, times in taken.items():
         figures = (
             statistics.median(times),
@@ -150,7 +150,7 @@ def first_time(file: Path, store: Path, folder: Path, runs: int) -> list[str]:
             subprocess.run([sys.executable, "-c", program], check=True, env=environment, cwd=folder)
             if run:  # the first round warms the disk cache
                 taken[name].append(_seconds_of_children() - start)
-    lines = ["| a whole process | median CPU s | min | max |", "|---|---|---|---|"]
+    lines = head("a whole process | median CPU s | min | max")
     for name, t in taken.items():
         lines.append(f"| {name} | {statistics.median(t):.3f} | {min(t):.3f} | {max(t):.3f} |")
     return lines
@@ -163,14 +163,13 @@ def _seconds_of_children() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Options(__file__, __doc__)
     parser.add_argument(
         "--recipes", type=at_least_one, default=100, help="how many the file and the store have"
     )
     parser.add_argument("--batches", type=at_least_two, default=500)
     parser.add_argument("--runs", type=at_least_one, default=10, help="of whole processes")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    options = parser.read()
     here = this_device()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -183,25 +182,15 @@ def main() -> None:
         again = asked_again(file, store, options.batches)
         look = second_look(file, store)
         first = first_time(file, store, folder, options.runs)
-    lines = [
-        "# What a recipe costs",
-        "",
-        f"`python -m benchmarks.recipe --recipes {options.recipes} --batches {options.batches}"
-        f" --runs {options.runs}`, {software()}; {machine()}, load"
-        f" {load:.1f} when it began. {options.recipes} recipes in the file and in the store. Batches of"
+    about = (
+        f"{software()}; {machine()}, load {load:.1f} when it began."
+        f" {options.recipes} recipes in the file and in the store. Batches of"
         f" {CALLS} calls, the questions in a new random order each round; the order is seeded."
         " Median and best are of batches that were left alone; the mean counts second looks, and what else"
-        " ran on the machine.",
-        "",
-        *again,
-        "",
-        f"A call that looks at the files again and finds them as they were: {look:.0f} us"
-        f" (median of {LOOKS}).",
-        "",
-        *first,
-        "",
-    ]
-    publish("\n".join(lines), options.out)
+        " ran on the machine."
+    )
+    looked = f"A call that finds the files as they were, looking at them: {look:.0f} us (median of {LOOKS})."
+    publish(page("What a recipe costs", options.command, about, again, looked, first), options.out)
 
 
 if __name__ == "__main__":

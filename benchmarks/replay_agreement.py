@@ -10,7 +10,6 @@ done again: to begin anew, remove that folder.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -29,7 +28,8 @@ from autotune.session.reproduction.replicates import apart
 from autotune.status import Status
 from autotune.store.store import Store
 from benchmarks.kept import add_line, kept_lines
-from benchmarks.publishing import machine, publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import at_least_one, run_as_command
 
 SPACE = "searchspaces/gemm-c.yaml"
@@ -39,14 +39,13 @@ Line = Mapping[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = Options(__file__, __doc__)
     parser.add_argument("--repeats", type=int, default=20, help="replays with the machine as it is")
     parser.add_argument("--slowed", type=int, default=5, help="replays with a hog on the measuring core")
     parser.add_argument("--trials", type=at_least_one, default=12, help="trials of the search")
-    parser.add_argument("--pause", type=float, default=0.0, help="seconds between two replays")
-    parser.add_argument("--work", type=Path, default=Path("results/replay_agreement"))
-    parser.add_argument("--out", type=Path, help="where to write the page, too")
-    asked = parser.parse_args()
+    parser.aside("--pause", type=float, default=0.0, help="seconds between two replays")
+    parser.aside("--work", type=Path, default=Path("results/replay_agreement"))
+    asked = parser.read()
     asked.work.mkdir(parents=True, exist_ok=True)
     store, done = asked.work / "study.db", asked.work / "replays.jsonl"
     autotune.search(SPACE, trials=asked.trials, store=store)
@@ -59,7 +58,7 @@ def main() -> None:
             add_line(done, line)
             print(f"{state} {number + 1}/{wanted}: trial {line['trial']} {line['verdict']}", flush=True)
             time.sleep(asked.pause)
-    publish(table(lines, asked), asked.out)
+    publish(table(lines, f"OMP_NUM_THREADS=1 {asked.command}"), asked.out)
 
 
 def one(store: Path, state: str, number: int) -> Line:
@@ -104,29 +103,23 @@ def hogged(wanted: bool) -> Iterator[None]:
         hog.wait()
 
 
-def table(lines: Sequence[Line], asked: argparse.Namespace) -> str:
+def table(lines: Sequence[Line], command: str) -> str:
     """The result as Markdown."""
-    command = f"--repeats {asked.repeats} --slowed {asked.slowed} --trials {asked.trials}"
-    rows = [
-        "# Does a replay agree?",
-        "",
-        f"    OMP_NUM_THREADS=1 python -m benchmarks.replay_agreement {command}",
-        "",
-        f"{machine()}, {software()}. {span(lines)}",
-        "",
+    about = (
         "Trials of a short search of `gemm-c`, each measured again in five runs of up to twelve rounds."
         " *Intervals alone*: what the rule would say that takes the interval of a trial's own readings, and"
-        " 1 %, for all that may change. *Slowed*: a program computes without end on the measuring core.",
-        "",
-        "| machine | replays | agree | differ | cannot be told | agree by intervals alone "
-        "| now / then, median (least to most) | noticeable, median | load, median | seconds each |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
+        " 1 %, for all that may change. *Slowed*: a program computes without end on the measuring core."
+    )
+    rows = head(
+        "machine | replays | agree | differ | cannot be told | agree by intervals alone"
+        " | now / then, median (least to most) | noticeable, median | load, median | seconds each"
+    )
     rows += [row(state, [line for line in lines if line["state"] == state]) for state in (QUIET, SLOWED)]
     said = sorted({cause for line in lines if line["state"] == SLOWED for cause in line["causes"]})
-    rows += ["", "What was said to be the cause, of the slowed ones:", ""]
-    rows += [f"* {cause}" for cause in said[:8]]
-    return "\n".join(rows) + "\n"
+    causes = [f"* {cause}" for cause in said[:8]]
+    on = f"{machine()}, {software()}. {span(lines)}"
+    why = "What was said to be the cause, of the slowed ones:"
+    return page("Does a replay agree?", command, on, about, rows, why, causes)
 
 
 def row(state: str, lines: Sequence[Line]) -> str:

@@ -8,10 +8,9 @@ the configurations in it and the recording in DIR, and by nothing else.
 
 from __future__ import annotations
 
-import argparse
 import platform
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +21,16 @@ import numpy as np
 
 from autotune.errors import InputError
 from autotune.measure.recordings.read import read_recording
-from benchmarks.kept import read_lines
-from benchmarks.publishing import publish
+from benchmarks.kept import read_searches
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish
 from benchmarks.recorded_spaces import recordings
 from benchmarks.running import run_as_command
 from benchmarks.score import Judge
 
 Line = Mapping[str, Any]
+KEYS = ("space", "strategy", "seed")
+"""What a search is known by."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +56,9 @@ class Cell:
 def judges_of(lines: Iterable[Line], folder: Path, only: str = "") -> dict[str, Judge]:
     """The judges of the recordings in ``folder`` that the lines are about.
 
-    One by which nothing can be judged is said and left out; :class:`InputError` where there is no other,
-    and for a search that is there twice, which would count as two seeds.
+    One by which nothing can be judged is said and left out; :class:`InputError` where there is no other.
     """
-    searches = [(line["space"], line["strategy"], line["seed"]) for line in lines]
-    for (space, strategy, seed), count in Counter(searches).items():
-        if count > 1:
-            raise InputError(f"the search of {space} by {strategy} with seed {seed} is there {count} times")
-    spaces = {space for space, _, _ in searches}
+    spaces = {line["space"] for line in lines}
     judges = {}
     for name, path in recordings(folder, only):
         if name in spaces:
@@ -101,10 +98,7 @@ def table(cells: Mapping[tuple[str, str], Cell], spaces: Iterable[str]) -> list[
     for strategy in {strategy for strategy, _ in cells}:
         mine = {name: cells[strategy, name] for name in names if (strategy, name) in cells}
         rows.append((len(mine), mean(c.score for c in mine.values()), strategy, mine))
-    lines = [
-        f"| strategy | seeds | mean | p10 | {' | '.join(names)} | seconds |",
-        f"|{'---|' * (len(names) + 5)}",
-    ]
+    lines = head(f"strategy | seeds | mean | p10 | {' | '.join(names)} | seconds")
     for count, score, strategy, mine in sorted(rows, key=lambda row: (-row[0], -row[1], row[2])):
         seeds = sorted({len(cell.scores) for cell in mine.values()})
         shown = [f"{c.score:.2f} ({c.p10:.2f})" if (c := mine.get(name)) else "" for name in names]
@@ -118,44 +112,29 @@ def table(cells: Mapping[tuple[str, str], Cell], spaces: Iterable[str]) -> list[
 
 
 def versions(lines: Iterable[Line]) -> str:
-    """Everything that the lines say they ran on."""
-    return "; ".join(sorted({line["on"] for line in lines if "on" in line}))
+    """Everything that the lines say they ran on, and Python."""
+    on = sorted({line["on"] for line in lines if "on" in line})
+    return f"{'; '.join(on)}; Python {platform.python_version()}."
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("runs", type=Path, nargs="+")
+    parser = Options(__file__, __doc__)
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUNS.jsonl")
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--only", default="", help="names of recordings, separated by commas; default: all")
-    parser.add_argument("--command", default="", help="what made the lines, to be shown above the table")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    lines = read_lines(*options.runs)
+    options = parser.read()
+    lines = read_searches(options.runs, KEYS)
     judges = judges_of(lines, options.spaces, options.only)
     cells = judged(lines, judges)
-    text = "\n".join(
-        [
-            "# Searching recorded GPU spaces",
-            "",
-            *([f"`{options.command}`", ""] if options.command else []),
-            "Spaces that others measured exhaustively on real GPUs: a replay, no GPU was used here. 0 is "
-            "random search, 1 the optimum found at once (`benchmarks/score.py`; Willemsen et al. 2024). A "
-            "cell is the mean over seeds, in brackets the tenth percentile. `seconds` is the processor time "
-            "of the strategy itself for a search: a peer's ends at the budget.",
-            "",
-            "Budgets in tries: "
-            + ", ".join(f"{name} {judge.budget}" for name, judge in judges.items())
-            + ".",
-            "",
-            f"{versions(lines)}; Python {platform.python_version()}.",
-            "",
-            *table(cells, judges),
-            "",
-        ]
+    about = (
+        "Spaces that others measured exhaustively on real GPUs: a replay, no GPU was used here. 0 is "
+        "random search, 1 the optimum found at once (`benchmarks/score.py`; Willemsen et al. 2024). A "
+        "cell is the mean over seeds, in brackets the tenth percentile. `seconds` is the processor time "
+        "of the strategy itself for a search: a peer's ends at the budget."
     )
-    publish(text, options.out)
+    budgets = ", ".join(f"{name} {judge.budget}" for name, judge in judges.items())
+    parts = about, f"Budgets in tries: {budgets}.", versions(lines), table(cells, judges)
+    publish(page("Searching recorded GPU spaces", options.command, *parts), options.out)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ Each verb runs as a user runs it, in a process of its own, some times; the quick
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import subprocess
@@ -17,7 +16,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.publishing import machine, publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import at_least_one, run_as_command
 
 
@@ -32,14 +32,11 @@ class Cost:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(__file__, __doc__)
     parser.add_argument("--trials", type=at_least_one, default=100_000)
-    parser.add_argument("--store", help="a store that benchmarks.big_study wrote  [default: a new one]")
+    parser.aside("--store", help="a store that benchmarks.big_study wrote  [default: a new one]")
     parser.add_argument("--repeats", type=at_least_one, default=3)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    options = parser.read()
     with tempfile.TemporaryDirectory() as folder:
         place = options.store or f"{folder}/big.db"
         if options.store is None:
@@ -50,7 +47,13 @@ def main() -> None:
         for name, words in _verbs(place).items():
             rows.append((name, _best(words, Path(folder), options.repeats)))
             print(name, rows[-1][1], file=sys.stderr)
-    publish("\n".join(_table(options.trials, options.repeats, rows)), options.out)
+    about = (
+        f"A generated study of {options.trials:,} trials (seed 0), with failures, pruned trials, readings and"
+        " replicates, in a SQLite store. Each verb in a process of its own, the best of"
+        f" {options.repeats}. The limits are 20 s, 1 GB and 15 MB for the report, and 1 s for `show`."
+    )
+    on = f"{software()}; {machine()}. The load was {os.getloadavg()[0]:.1f} at the end, of which this is 1."
+    publish(page("Reports of a long study", options.command, about, _table(rows), on), options.out)
 
 
 def _verbs(place: str) -> dict[str, list[str]]:
@@ -87,29 +90,12 @@ def _megabytes(usage: resource.struct_rusage) -> float:
     return usage.ru_maxrss * 1024 / 1e6
 
 
-def _table(trials: int, repeats: int, rows: list[tuple[str, Cost]]) -> list[str]:
-    load = os.getloadavg()[0]
-    lines = [
-        "# Reports of a long study",
-        "",
-        f"`python -m benchmarks.report_size --trials {trials} --repeats {repeats}`: a generated study of",
-        f"{trials:,} trials (seed 0), with failures, pruned trials, readings and replicates, in a SQLite",
-        f"store. Each verb in a process of its own, the best of {repeats}. The limits are 20 s, 1 GB and",
-        "15 MB for the report, and 1 s for `show`.",
-        "",
-        "| autotune ... | seconds | of a processor | memory, MB | written, kB |",
-        "|---|---|---|---|---|",
-    ]
+def _table(rows: list[tuple[str, Cost]]) -> list[str]:
+    lines = head("autotune ... | seconds | of a processor | memory, MB | written, kB")
     for name, cost in rows:
         numbers = f"{cost.wall:.2f} | {cost.processor:.2f} | {cost.megabytes:.0f} | {cost.written / 1000:.1f}"
         lines.append(f"| `{name}` | {numbers} |")
-    return [
-        *lines,
-        "",
-        f"{software()}; {machine()}.",
-        f"The load was {load:.1f} at the end, of which this is 1.",
-        "",
-    ]
+    return lines
 
 
 if __name__ == "__main__":

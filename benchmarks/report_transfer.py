@@ -9,17 +9,16 @@ search is judged by :mod:`benchmarks.score` and compared with the one of its see
 
 from __future__ import annotations
 
-import argparse
-import platform
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
-from benchmarks.kept import read_lines
-from benchmarks.publishing import publish
-from benchmarks.report_efficiency import judges_of, versions
+from benchmarks.kept import read_searches
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish
+from benchmarks.report_efficiency import KEYS, judges_of, versions
 from benchmarks.running import run_as_command
 from benchmarks.score import Judge, Judgement
 
@@ -84,45 +83,31 @@ def table(found: Mapping[tuple[str, str], Verdicts]) -> list[str]:
     order = {sources: place for place, sources in enumerate(SOURCES)}
     keys = sorted(found, key=lambda key: (key[0], order.get(key[1], len(order)), key[1]))
     return [
-        "| space | sources | seeds | best of 10 / optimum, median | within 5 % | score | gain |",
-        f"|{'---|' * 7}",
+        *head("space | sources | seeds | best of 10 / optimum, median | within 5 % | score | gain"),
         *(row(space, sources, found[space, sources], found.get((space, ""), {})) for space, sources in keys),
     ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("runs", type=Path, nargs="+")
+    parser = Options(__file__, __doc__)
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUNS.jsonl")
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--strategy", default="auto", help="whose searches; those of others are left out")
-    parser.add_argument("--command", default="", help="what made the lines, to be shown above the table")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    lines = [line for line in read_lines(*options.runs) if strategy_of(line) == options.strategy]
+    options = parser.read()
+    lines = [line for line in read_searches(options.runs, KEYS) if strategy_of(line) == options.strategy]
     if not lines:
         parser.error(f"no search was one of {options.strategy!r}")
     judges = judges_of(lines, options.spaces)
-    text = "\n".join(
-        [
-            "# Learning from studies of other GPUs",
-            "",
-            *([f"`{options.command}`", ""] if options.command else []),
-            "Recorded kernels: a replay, no GPU was used here. A source is a search of 220 tries by "
-            "`auto` on another GPU's recording of the kernel (twenty different ones, one a seed). A "
-            "negated source says that the best is the worst, a shuffled one has its times exchanged at "
-            "random. Beside others it is the first of them once more; alone it is all that the target's "
-            "own recording holds. `score` is that of `benchmarks/score.py`; `gain` its difference from "
-            "the search without sources, seed by seed, with the standard error of the mean.",
-            "",
-            f"{versions(lines)}; Python {platform.python_version()}.",
-            "",
-            *table(judged(lines, judges)),
-            "",
-        ]
+    about = (
+        "Recorded kernels: a replay, no GPU was used here. A source is a search of 220 tries by "
+        "`auto` on another GPU's recording of the kernel (twenty different ones, one a seed). A "
+        "negated source says that the best is the worst, a shuffled one has its times exchanged at "
+        "random. Beside others it is the first of them once more; alone it is all that the target's "
+        "own recording holds. `score` is that of `benchmarks/score.py`; `gain` its difference from "
+        "the search without sources, seed by seed, with the standard error of the mean."
     )
-    publish(text, options.out)
+    parts = about, versions(lines), table(judged(lines, judges))
+    publish(page("Learning from studies of other GPUs", options.command, *parts), options.out)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from autotune.errors import AutotuneError, InputError, Problem, listed, nearest
 from benchmarks.kept import add_line
@@ -78,6 +78,24 @@ def known_names(text: str, what: str, known: Iterable[str]) -> list[str]:
     return names
 
 
+def known_strategies(text: str) -> list[str]:
+    """As :func:`split_names`; an error for one that is no strategy."""
+    from autotune.search.registry import strategy_class
+
+    names = split_names(text)
+    for name in names:
+        strategy_class(name)
+    return names
+
+
+def in_workers(
+    run: Callable[..., Found], todo: Sequence[tuple[Any, ...]], jobs: int
+) -> Iterator[tuple[tuple[Any, ...], Found]]:
+    """Each of ``todo`` with what ``run`` gives for these arguments, in their order."""
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        yield from zip(todo, pool.map(run, *zip(*todo, strict=True)), strict=True)
+
+
 def search_all(
     search: Callable[[str, str, int], Found],
     problems: Iterable[str],
@@ -86,14 +104,23 @@ def search_all(
     jobs: int,
 ) -> dict[tuple[str, str], list[Found]]:
     """What each search came to, in ``jobs`` workers: by problem and strategy, in the order of the seeds."""
-    cases = list(product(problems, strategies, seeds))
     runs: dict[tuple[str, str], list[Found]] = {}
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        for (problem, strategy, _), found in zip(
-            cases, pool.map(search, *zip(*cases, strict=True)), strict=True
-        ):
-            runs.setdefault((problem, strategy), []).append(found)
+    for (problem, strategy, _), found in in_workers(search, list(product(problems, strategies, seeds)), jobs):
+        runs.setdefault((problem, strategy), []).append(found)
     return runs
+
+
+def mean_ranks(
+    strategies: Sequence[str], runs: Mapping[tuple[str, str], Sequence[Sequence[float]]], after: Iterable[int]
+) -> list[str]:
+    """By strategy, over problems and seeds, after each number of tries: 1 is the best."""
+    import numpy as np
+    from scipy.stats import rankdata
+
+    problems = dict.fromkeys(problem for problem, _ in runs)
+    found = np.array([[runs[problem, name] for name in strategies] for problem in problems])
+    means = [rankdata(found[..., tries - 1], axis=1).mean(axis=(0, 2)) for tries in after]
+    return [", ".join(f"{rank:.2f}" for rank in own) for own in np.transpose(means)]
 
 
 def append_lines(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import autotune
@@ -14,29 +14,49 @@ from autotune.provenance.device import device_facts
 from autotune.session.result import Comparison, Result
 from autotune.space.configuration import Value
 from autotune.space.reading.reader import read_spec
-from benchmarks.publishing import publish
+from autotune.space.spec import StudySpec
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish
 
 Rows = Callable[[float, str], Iterator[str]]
 """Lines of a table, one search after the other: of so many seconds each, in a store."""
 
 
-def searched_rows(
-    description: str | None, seconds: float, head: Callable[[float], list[str]], rows: Rows
-) -> None:
+@dataclass(frozen=True)
+class Searched:
+    """What a page is made of."""
+
+    title: str
+    about: Callable[[], Sequence[str]]
+    """What stands before the table, in paragraphs; looked at when all is measured."""
+    columns: str
+    rows: Rows
+
+
+def searched_rows(file: str, text: str | None, seconds: float, searched: Searched) -> None:
     """The command of such a table. A study that ``--store`` holds already is not searched again."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(file, text)
     parser.add_argument("--time", type=float, default=seconds, help="seconds of each search")
-    parser.add_argument("--store", default="", help="where the studies are kept; default: nowhere")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    lines = []
+    parser.aside("--store", default="", help="where the studies are kept; default: nowhere")
+    options = parser.read()
+    lines = head(f"{searched.columns} | tries | winner")
     with tempfile.TemporaryDirectory() as folder:
-        for line in rows(options.time, options.store or f"{folder}/studies.db"):
+        for line in searched.rows(options.time, options.store or f"{folder}/studies.db"):
             print(line, flush=True)
             lines.append(line)
-    publish("\n".join([*head(options.time), *lines, ""]), options.out)
+    publish(page(searched.title, options.command, *searched.about(), lines), options.out)
+
+
+def search(name: str, space: Path | StudySpec, seconds: float, store: str) -> Result:
+    """What a row is made of.
+
+    Raises :class:`~autotune.errors.InputError` where nothing has succeeded in the time.
+    """
+    result = autotune.search(space, time=seconds, trials=10_000, store=store)
+    if result.best is None:
+        why = f": {result.why_nothing}" if result.why_nothing else ""
+        raise InputError(f"{name}: nothing succeeded within {seconds:g} s{why}")
+    return result
 
 
 def workload_rows(
@@ -46,16 +66,10 @@ def workload_rows(
     seconds: float,
     store: str,
 ) -> Iterator[str]:
-    """The ``line`` of each workload, which is said as it differs from that of the space.
-
-    Raises :class:`~autotune.errors.InputError` where nothing has succeeded in the time.
-    """
+    """The ``line`` of each workload, which is said as it differs from that of the space."""
     for name, workload in workloads.items():
         spec = read_spec(space, device=device_facts(), workload=workload)
-        result = autotune.search(spec, time=seconds, trials=10_000, store=store)
-        if result.best is None:
-            raise InputError(f"{name}: nothing succeeded within {seconds:g} s: {result.why_nothing}")
-        yield line(name, result)
+        yield line(name, search(name, spec, seconds, store))
 
 
 def say_workloads(space: Path, workloads: Mapping[str, Mapping[str, Value]]) -> str:

@@ -14,7 +14,16 @@ from pathlib import Path
 from autotune.session.result import Result
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import interval, over, ratio, row, say_workloads, searched_rows, workload_rows
+from benchmarks.searched_rows import (
+    Searched,
+    interval,
+    over,
+    ratio,
+    row,
+    say_workloads,
+    searched_rows,
+    workload_rows,
+)
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "serving.yaml"
 WORKLOADS = {
@@ -36,26 +45,19 @@ def _line(name: str, result: Result) -> str:
     )
 
 
-def _head(seconds: float) -> list[str]:
-    return [
-        "# A model behind a socket",
-        "",
-        f"`python -m benchmarks.serving --time {seconds:g}`, {software('numpy')};",
-        f"{machine()}, which the server and who asks it share, and on which other programs ran as well;",
-        "strategy auto, seed 0.",
-        "",
+def _about() -> tuple[str, ...]:
+    return (
+        f"{software('numpy')}; {machine()}, which the server and who asks it share; strategy auto, seed 0.",
         say_workloads(SPACE, WORKLOADS),
-        "",
-        "The highest rate at which 99 of 100 requests are answered within the limit. Ratios with 95 %",
-        "intervals, from the interleaved re-measurement: over a server that answers one request after the",
-        "other, and over batches of up to 8 and 32 that wait for up to 2 and 5 ms. *p99*, in ms, is that of",
-        "the last try that held.",
-        "",
-        "| load | requests/s | over the default | batches of 8 | batches of 32 | p99 | tries | winner |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+        "The highest rate at which 99 of 100 requests are answered within the limit. Ratios with 95 %"
+        " intervals, from the interleaved re-measurement: over a server that answers one request after the"
+        " other, and over batches of up to 8 and 32 that wait for up to 2 and 5 ms. *p99*, in ms, is that of"
+        " the last try that held.",
+    )
 
 
 if __name__ == "__main__":
+    columns = "load | requests/s | over the default | batches of 8 | batches of 32 | p99"
     rows = partial(workload_rows, SPACE, WORKLOADS, _line)
-    run_as_command(lambda: searched_rows(__doc__, 120, _head, rows))
+    searched = Searched("A model behind a socket", _about, columns, rows)
+    run_as_command(lambda: searched_rows(__file__, __doc__, 120, searched))

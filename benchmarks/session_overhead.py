@@ -14,7 +14,6 @@ then waits is mostly for a core, so the CPU time that it takes stands beside, an
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
 import statistics
@@ -28,7 +27,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from benchmarks.publishing import machine, publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import at_least_one, run_as_command
 
 SPACE = """
@@ -235,10 +235,9 @@ def table(trials: int, rounds: int, say: Callable[[str], None]) -> list[str]:
                     f"round {number + 1}: {storage}, {crowd}: {1e3 * statistics.median(costs.wall):.2f} ms, "
                     f"load {os.getloadavg()[0]:.1f}"
                 )
-    lines = [
-        "| storage | writers | median ms a trial | p90 ms | CPU ms a trial | of it the strategy | trials/s |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = head(
+        "storage | writers | median ms a trial | p90 ms | CPU ms a trial | of it the strategy | trials/s"
+    )
     lines += [_line(storage, crowd, parts) for (crowd, storage), parts in results.items()]
     medians = {
         crowd: statistics.median(seconds for part in parts for seconds in part.wall)
@@ -265,33 +264,25 @@ def _line(storage: str, crowd: str, parts: list[Costs]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Options(__file__, __doc__)
     parser.add_argument(
         "--trials", type=at_least_one, default=400, help="of autotune a run; Optuna gets an eighth"
     )
     parser.add_argument("--rounds", type=at_least_one, default=5)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    options = parser.read()
     before = os.getloadavg()[0]
     lines = table(options.trials, options.rounds, lambda text: print(text, flush=True))
-    text = "\n".join([*header(options, before), *lines, ""])
-    publish(text, options.out)
-
-
-def header(options: argparse.Namespace, load_before: float) -> list[str]:
-    return [
-        "# What the session and the store cost a trial",
-        "",
-        f"`python -m benchmarks.session_overhead --trials {options.trials} --rounds {options.rounds}`",
-        "",
-        f"{software('optuna')}; {machine()}. Load average {load_before:.1f} before the run and "
-        f"{os.getloadavg()[0]:.1f} after it; {_priority()}.",
-        "",
+    on = (
+        f"{software('optuna')}; {machine()}. Load average {before:.1f} before the run and "
+        f"{os.getloadavg()[0]:.1f} after it; {_priority()}."
+    )
+    about = (
         "autotune-sqlite and optuna-sqlite-wal: SQLite in WAL with synchronous=NORMAL, durable against the "
         "death of the process; optuna-sqlite and optuna-journal: Optuna's defaults. *8 in turn*: eight "
-        "sessions, of which one at a time has its trial; *8 at once*: none of them ever pauses.",
-        "",
-    ]
+        "sessions, of which one at a time has its trial; *8 at once*: none of them ever pauses."
+    )
+    title = "What the session and the store cost a trial"
+    publish(page(title, options.command, on, about, lines), options.out)
 
 
 def _priority() -> str:

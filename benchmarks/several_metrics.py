@@ -17,15 +17,13 @@ A search is told the recorded numbers of each configuration that it asks for, or
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
+import sys
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -40,9 +38,10 @@ from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
-from benchmarks.publishing import software
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish, software
 from benchmarks.recorded_spaces import recorded_space, recordings
-from benchmarks.running import at_least_one, one_thread_each, run_as_command
+from benchmarks.running import at_least_one, in_workers, one_thread_each, run_as_command
 
 AFTER = (50, 100, 200)
 """Tries after which the front is looked at."""
@@ -176,16 +175,8 @@ def _slow_down(tried: Sequence[Mapping[str, float]], everything: Sequence[Mappin
 
 
 def table_of_fronts(found: Mapping[Search, Found], spaces: Mapping[str, Path]) -> list[str]:
-    lines = [
-        "## Two goals: the part of the true hypervolume that was found",
-        "",
-        "Means over the seeds, and the standard deviation after the last try.",
-        "",
-        "| space | second goal | strategy | "
-        + " | ".join(f"{n} tries" for n in AFTER)
-        + " | sd | seconds a search |",
-        "|---|---|---|" + "---|" * (len(AFTER) + 2),
-    ]
+    after = " | ".join(f"{n} tries" for n in AFTER)
+    lines = head(f"space | second goal | strategy | {after} | sd | seconds a search")
     for name, path in spaces.items():
         for strategy in STRATEGIES:
             runs = _runs(found, path, strategy, bounded=False)
@@ -200,15 +191,7 @@ def table_of_fronts(found: Mapping[Search, Found], spaces: Mapping[str, Path]) -
 
 
 def table_of_bounds(found: Mapping[Search, Found], spaces: Mapping[str, Path]) -> list[str]:
-    lines = [
-        "",
-        "## One goal and a bound: tries past it, and how much slower than the best within it",
-        "",
-        f"Of {AFTER[-1]} tries; medians over the seeds. Three quarters of all are past the bound.",
-        "",
-        "| space | strategy | past the bound | " + " | ".join(f"after {n}" for n in AFTER) + " |",
-        "|---|---|---|" + "---|" * len(AFTER),
-    ]
+    lines = head("space | strategy | past the bound | " + " | ".join(f"after {n}" for n in AFTER))
     for name, path in spaces.items():
         if case(path).second == "compile time":
             for strategy in ("auto", UNTOLD, *STRATEGIES[1:]):
@@ -233,45 +216,47 @@ def searches(spaces: Mapping[str, Path], seeds: int) -> list[Search]:
     return [Search(path, name, seed, bounded) for seed in range(seeds) for path, name, bounded in plans]
 
 
-def report(found: Mapping[Search, Found], spaces: Mapping[str, Path], seeds: int) -> str:
-    lines = [
-        "# Several metrics",
-        "",
-        f"`python -m benchmarks.several_metrics --spaces DIR --seeds {seeds}`",
-        "",
+def report(found: Mapping[Search, Found], spaces: Mapping[str, Path], seeds: int, command: str) -> str:
+    about = (
         f"{software('optuna')}. "
-        f"{seeds} seeds, {AFTER[-1]} tries. Optuna's sampler has its defaults (a population of 50).",
-        "",
-        *table_of_fronts(found, spaces),
-        *table_of_bounds(found, spaces),
-    ]
-    return "\n".join(lines) + "\n"
+        f"{seeds} seeds, {AFTER[-1]} tries. Optuna's sampler has its defaults (a population of 50)."
+    )
+    fronts = (
+        "## Two goals: the part of the true hypervolume that was found",
+        "Means over the seeds, and the standard deviation after the last try.",
+        table_of_fronts(found, spaces),
+    )
+    bounds = (
+        "## One goal and a bound: tries past it, and how much slower than the best within it",
+        f"Of {AFTER[-1]} tries; medians over the seeds. Three quarters of all are past the bound.",
+        table_of_bounds(found, spaces),
+    )
+    return page("Several metrics", command, about, *fronts, *bounds)
 
 
 def main() -> int:
     one_thread_each()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(__file__, __doc__)
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--seeds", type=at_least_one, default=10)
-    parser.add_argument("--jobs", type=at_least_one, default=1)
-    parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
+    parser.aside("--jobs", type=at_least_one, default=1)
+    options = parser.read()
     # The compile times of the third kernel there are mostly those of a cache.
     kernels = ("convolution", "gemm")
     spaces = {name: path for name, path in recordings(options.spaces) if name.startswith(kernels)}
     if not spaces:
         raise SystemExit(f"there is no recording of a convolution or a matrix product in {options.spaces}")
-    options.out.parent.mkdir(parents=True, exist_ok=True)
     todo = searches(spaces, options.seeds)
     found: dict[Search, Found] = {}
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        for search, one in zip(todo, pool.map(run, todo), strict=True):
-            found[search] = one
-            print(f"{len(found)}/{len(todo)} {search.path.name} {search.strategy} {one}", flush=True)
-            if len(found) % (len(todo) // options.seeds) == 0:
-                options.out.write_text(report(found, spaces, search.seed + 1))
+    for (search,), one in in_workers(run, [(search,) for search in todo], options.jobs):
+        found[search] = one
+        print(
+            f"{len(found)}/{len(todo)} {search.path.name} {search.strategy} {one}",
+            file=sys.stderr,
+            flush=True,
+        )
+        if len(found) % (len(todo) // options.seeds) == 0:
+            publish(report(found, spaces, search.seed + 1, options.command), options.out)
     return 0
 
 

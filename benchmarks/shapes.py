@@ -50,7 +50,7 @@ from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_family
 from autotune.space.spec import Budget, Family, StudySpec
 from autotune.store.store import Store
-from benchmarks.publishing import machine, software
+from benchmarks.publishing import head, machine, software
 from benchmarks.running import at_least_one, counts, run_as_command
 
 SPACE = """
@@ -219,7 +219,7 @@ def looks(shapes: int, most: int) -> list[int]:
 
 def table(lines: Sequence[Line], budgets: Sequence[int], most: int, shapes: int) -> list[str]:
     """Regrets with quartiles over the seeds, and how many separate tries are as good as those of a family."""
-    rows = ["| tries in all | way | regret | quartiles | worst shape |", "|---|---|---|---|---|"]
+    rows = head("tries in all | way | regret | quartiles | worst shape")
     for trials in budgets:
         for way in ("family", "family, crossed", "evenly", "separate"):
             found = [line for line in lines if (line.way, line.trials) == (way, trials)]
@@ -248,7 +248,7 @@ def real(space: str, trials: int) -> list[str]:
         specs=tuple(replace(s, measure=replace(s.measure, finalists=0)) for s in found.specs),
     )
     searched = [place for place, out in enumerate(found.held_out) if not out]
-    rows = ["| shape | tries of the family | family | separate | default |", "|---|---|---|---|---|"]
+    rows = head("shape | tries of the family | family | separate | default")
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
         alone, store = {}, f"{folder}/alone.db"

@@ -16,15 +16,12 @@ was chosen is from the best, in truth.
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import statistics
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -40,9 +37,10 @@ from autotune.session.finale.rounds import SHARE, Rounds
 from autotune.space.configuration import Configuration
 from autotune.space.spec import Budget, MeasureSettings, MetricSpec, StudySpec
 from autotune.status import Status
-from benchmarks.publishing import machine, publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.recorded_spaces import opened, recordings, space_name
-from benchmarks.running import at_least_one, one_thread_each, run_as_command
+from benchmarks.running import at_least_one, in_workers, one_thread_each, run_as_command
 
 BEST_SECONDS = 10.0
 NOISE = (0.03, 0.15)
@@ -169,16 +167,11 @@ def defended(
     return min(finalists, key=lambda one: statistics.median(machine.run(one.truth) for _ in range(count)))
 
 
-def page(runs: Mapping[tuple[float, float, str], Sequence[tuple[str, float, int]]], command: str) -> str:
-    lines = [
-        "# How often a slow program is worth reading\n",
-        f"`{command}`\n",
-        (__doc__ or "").split("\n\n", 2)[2].strip() + "\n",
-        f"{software('optuna', 'numpy')}, {machine()}. The finale's time ({SHARE:.0%}) comes on top.\n",
-    ]
+def report(runs: Mapping[tuple[float, float, str], Sequence[tuple[str, float, int]]], command: str) -> str:
+    about = (__doc__ or "").split("\n\n", 2)[2].strip()
+    on = f"{software('optuna', 'numpy')}, {machine()}. The finale's time ({SHARE:.0%}) comes on top."
     spaces = list(dict.fromkeys(space for found in runs.values() for space, *_ in found))
-    lines.append(f"| noise | time | way | tried | off by: mean | median | worst | {' | '.join(spaces)} |")
-    lines.append("|---|---|---|---|---|---|---|" + "---|" * len(spaces))
+    lines = head(f"noise | time | way | tried | off by: mean | median | worst | {' | '.join(spaces)}")
     for (noise, hours, name), found in runs.items():
         off = [regret for _, regret, _ in found]
         each = [statistics.median(r for s, r, _ in found if s == space) for space in spaces]
@@ -192,20 +185,18 @@ def page(runs: Mapping[tuple[float, float, str], Sequence[tuple[str, float, int]
             *(f"{x:.1%}" for x in figures),
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n\nBy space: medians over seeds.\n"
+    title = "How often a slow program is worth reading"
+    return page(title, command, about, on, lines, "By space: medians over seeds.")
 
 
 def main() -> int:
     one_thread_each()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(__file__, __doc__)
     parser.add_argument("--spaces", type=Path, required=True, help="directory of recordings")
     parser.add_argument("--only", default="", help="names of recordings, separated by commas; default: all")
     parser.add_argument("--seeds", type=at_least_one, default=10)
-    parser.add_argument("--jobs", type=at_least_one, default=os.cpu_count() or 1)
-    parser.add_argument("--out", type=Path, help="where to write the page, too")
-    options = parser.parse_args()
+    parser.aside("--jobs", type=at_least_one, default=os.cpu_count() or 1)
+    options = parser.read()
     paths = [path for _, path in recordings(options.spaces, options.only)]
     cases = list(product(NOISE, HOURS, WAYS))
     todo = [
@@ -215,14 +206,9 @@ def main() -> int:
         for seed in range(options.seeds)
     ]
     runs: dict[tuple[float, float, str], list[tuple[str, float, int]]] = {}
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        for (path, name, noise, hours, _), found in zip(
-            todo, pool.map(search, *zip(*todo, strict=True)), strict=True
-        ):
-            runs.setdefault((noise, hours, name), []).append((space_name(path), *found))
-    publish(
-        page(runs, f"python -m benchmarks.slow_programs --spaces DIR --seeds {options.seeds}"), options.out
-    )
+    for (path, name, noise, hours, _), found in in_workers(search, todo, options.jobs):
+        runs.setdefault((noise, hours, name), []).append((space_name(path), *found))
+    publish(report(runs, options.command), options.out)
     return 0
 
 

@@ -13,25 +13,31 @@ the integers from 0 to 1,000 instead: as sizes, depths and counts of threads are
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.contract import Observation, Problem
-from autotune.search.registry import make_strategy, strategy_class
+from autotune.search.registry import make_strategy
 from autotune.space.knobs import FloatRange, IntegerRange
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
-from benchmarks.publishing import publish, software
-from benchmarks.running import at_least_one, one_thread_each, run_as_command, search_all, split_names
+from benchmarks.options import Options
+from benchmarks.publishing import head, page, publish, software
+from benchmarks.running import (
+    at_least_one,
+    known_strategies,
+    mean_ranks,
+    one_thread_each,
+    run_as_command,
+    search_all,
+)
 
 Floats = NDArray[np.float64]
 
@@ -155,10 +161,7 @@ def regrets(
 
 
 def table(strategies: Sequence[str], runs: dict[tuple[str, str], list[list[float]]]) -> list[str]:
-    lines = [
-        f"| function | {' | '.join(f'`{strategy}`' for strategy in strategies)} |",
-        "|---|" + "---|" * len(strategies),
-    ]
+    lines = head(" | ".join(["function", *(f"`{strategy}`" for strategy in strategies)]))
     for name, function in FUNCTIONS.items():
         cells = [
             ", ".join(
@@ -167,57 +170,29 @@ def table(strategies: Sequence[str], runs: dict[tuple[str, str], list[list[float
             for strategy in strategies
         ]
         lines.append(f"| {name}{' (seen)' if function.seen else ''} | {' | '.join(cells)} |")
-    lines.append(
-        f"| **mean rank** after {', '.join(map(str, AFTER))} | {' | '.join(_ranks(strategies, runs))} |"
-    )
+    ranks = " | ".join(mean_ranks(strategies, runs, AFTER))
+    lines.append(f"| **mean rank** after {', '.join(map(str, AFTER))} | {ranks} |")
     return lines
-
-
-def _ranks(strategies: Sequence[str], runs: dict[tuple[str, str], list[list[float]]]) -> list[str]:
-    """By strategy, over functions and seeds, after each number of tries: 1 is the best."""
-    from scipy.stats import rankdata
-
-    means = []
-    for after in AFTER:
-        rows = [
-            rankdata([runs[name, strategy][seed][after - 1] for strategy in strategies])
-            for name in FUNCTIONS
-            for seed in range(len(runs[name, strategies[0]]))
-        ]
-        means.append(np.mean(rows, axis=0))
-    return [", ".join(f"{mean[column]:.2f}" for mean in means) for column in range(len(strategies))]
 
 
 def main() -> None:
     one_thread_each()
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = Options(__file__, __doc__)
     parser.add_argument("--strategies", default="auto,skopt-gp,optuna-gp,optuna-tpe,random")
     parser.add_argument("--seeds", type=at_least_one, default=10)
-    parser.add_argument("--jobs", type=at_least_one, default=1)
+    parser.aside("--jobs", type=at_least_one, default=1)
     parser.add_argument("--whole", action="store_true", help="knobs of integers from 0 to 1,000")
-    parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
-    strategies = split_names(asked.strategies)
-    for strategy in strategies:
-        strategy_class(strategy)
+    asked = parser.read()
+    strategies = known_strategies(asked.strategies)
     search = partial(regrets, whole=asked.whole)
     runs = search_all(search, FUNCTIONS, strategies, range(asked.seeds), asked.jobs)
-    text = "\n".join(
-        [
-            f"# Smooth functions of {'integer' if asked.whole else 'continuous'} knobs",
-            "",
-            f"`python -m benchmarks.smooth_functions --strategies {asked.strategies} --seeds {asked.seeds}"
-            f"{' --whole' if asked.whole else ''}`",
-            "",
-            f"{software('optuna', 'scikit-optimize')}. Regret of the best configuration tried after"
-            f" {', '.join(map(str, AFTER))} tries, the median over {asked.seeds} seeds; readings are off by"
-            f" {NOISE}. The constants of the prior were chosen on the functions marked as seen.",
-            "",
-            *table(strategies, runs),
-            "",
-        ]
+    about = (
+        f"{software('optuna', 'scikit-optimize')}. Regret of the best configuration tried after"
+        f" {', '.join(map(str, AFTER))} tries, the median over {asked.seeds} seeds; readings are off by"
+        f" {NOISE}. The constants of the prior were chosen on the functions marked as seen."
     )
-    publish(text, asked.out)
+    title = f"Smooth functions of {'integer' if asked.whole else 'continuous'} knobs"
+    publish(page(title, asked.command, about, table(strategies, runs)), asked.out)
 
 
 if __name__ == "__main__":

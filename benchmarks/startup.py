@@ -7,7 +7,6 @@ Whole processes, interleaved; `python -c pass` beside them, since that is what n
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -15,7 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.publishing import machine, publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import at_least_one, run_as_command
 
 COMMANDS = {
@@ -33,10 +33,9 @@ def seconds(command: list[str]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = Options(__file__, __doc__)
     parser.add_argument("--runs", type=at_least_one, default=20)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    options = parser.read()
     load = os.getloadavg()[0]
     taken: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for run in range(options.runs + 1):
@@ -44,18 +43,12 @@ def main() -> None:
             elapsed = seconds(command)
             if run:  # the first round warms the disk cache
                 taken[name].append(elapsed)
-    lines = [
-        "# Starting",
-        "",
-        f"`python -m benchmarks.startup --runs {options.runs}`, {software()}; "
-        f"{machine()}, load average {load:.1f} before the run.",
-        "",
-        "| command | median s | min | max |",
-        "|---|---|---|---|",
-        *(f"| `{n}` | {statistics.median(t):.3f} | {min(t):.3f} | {max(t):.3f} |" for n, t in taken.items()),
-        "",
-    ]
-    publish("\n".join(lines), options.out)
+    about = f"{software()}; {machine()}, load average {load:.1f} before the run."
+    lines = head("command | median s | min | max")
+    lines += (
+        f"| `{n}` | {statistics.median(t):.3f} | {min(t):.3f} | {max(t):.3f} |" for n, t in taken.items()
+    )
+    publish(page("Starting", options.command, about, lines), options.out)
 
 
 if __name__ == "__main__":

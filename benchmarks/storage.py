@@ -15,7 +15,16 @@ from pathlib import Path
 from autotune.session.result import Result
 from benchmarks.publishing import machine, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import interval, over, ratio, row, say_workloads, searched_rows, workload_rows
+from benchmarks.searched_rows import (
+    Searched,
+    interval,
+    over,
+    ratio,
+    row,
+    say_workloads,
+    searched_rows,
+    workload_rows,
+)
 
 SPACE = Path(__file__).parents[1] / "searchspaces" / "sqlite-store.yaml"
 WORKLOADS = {
@@ -41,28 +50,22 @@ def _line(name: str, result: Result) -> str:
     )
 
 
-def _head(seconds: float) -> list[str]:
-    return [
-        "# Keys and values in SQLite",
-        "",
-        f"`python -m benchmarks.storage --time {seconds:g}`, {software()},",
-        f"SQLite {sqlite3.sqlite_version}; {machine()}, of which one measures, and on which other programs",
-        "ran as well; strategy auto, seed 0. All of it is durable (`synchronous = EXTRA`), and lies in the",
-        "page cache of the system.",
-        "",
+def _about() -> tuple[str, ...]:
+    return (
+        f"{software()}, SQLite {sqlite3.sqlite_version}; {machine()}, of which one measures; strategy auto,"
+        " seed 0. All of it is durable (`synchronous = EXTRA`), and lies in the page cache of the system.",
         say_workloads(SPACE, WORKLOADS),
-        "",
-        "Speed-ups of the rate with 95 % intervals, from the interleaved re-measurement: over SQLite's",
-        "defaults, over what is recommended (a write-ahead log, a cache of 64 MiB, mapped), and over the",
-        "same with rows in the order of their keys. *p95*: of a transaction, in ms. *Space*, *written*:",
-        "bytes for a byte.",
-        "",
-        "| workload | operations/s | over the default | recommended | and clustered | p95 | space | written"
-        " | tries | winner |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
+        "Speed-ups of the rate with 95 % intervals, from the interleaved re-measurement: over SQLite's"
+        " defaults, over what is recommended (a write-ahead log, a cache of 64 MiB, mapped), and over the"
+        " same with rows in the order of their keys. *p95*: of a transaction, in ms. *Space*, *written*:"
+        " bytes for a byte.",
+    )
 
 
 if __name__ == "__main__":
+    columns = (
+        "workload | operations/s | over the default | recommended | and clustered | p95 | space | written"
+    )
     rows = partial(workload_rows, SPACE, WORKLOADS, _line)
-    run_as_command(lambda: searched_rows(__doc__, 120, _head, rows))
+    searched = Searched("Keys and values in SQLite", _about, columns, rows)
+    run_as_command(lambda: searched_rows(__file__, __doc__, 120, searched))

@@ -15,7 +15,6 @@ end, its median over the seeds; who does not get there in time is counted with t
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import statistics
@@ -26,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.kept import add_line, kept_lines
-from benchmarks.publishing import machine, publish, software
+from benchmarks.options import Options
+from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import at_least_one, one_thread_each, run_as_command
 from benchmarks.training_chart import chart
 from benchmarks.training_ways import WAYS
@@ -58,11 +58,10 @@ def level_of(lines: Sequence[Line], space: str) -> float | None:
 
 def table(lines: Sequence[Line], seconds: float) -> list[str]:
     """A row for each space and way; means over the seeds."""
-    rows = [
-        "| space | way | seeds | loss at a third | at two thirds | at the end | s to the level | there |"
-        " trainings begun | steps |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    rows = head(
+        "space | way | seeds | loss at a third | at two thirds | at the end | s to the level | there"
+        " | trainings begun | steps"
+    )
     for space in SPACES:
         level = level_of(lines, space)
         for way in dict.fromkeys(x["way"] for x in lines):
@@ -86,7 +85,7 @@ def table(lines: Sequence[Line], seconds: float) -> list[str]:
 
 def overall(lines: Sequence[Line], seconds: float) -> list[str]:
     """How much sooner or later than random search each way is at its level, over all spaces."""
-    rows = ["| way | time to the level, of random's | the end, of random's loss |", "|---|---|---|"]
+    rows = head("way | time to the level, of random's | the end, of random's loss")
     for way in dict.fromkeys(x["way"] for x in lines):
         times, ends = [], []
         for space in SPACES:
@@ -123,18 +122,15 @@ def run(task: Mapping[str, Any]) -> Line | None:
 
 def main() -> None:
     one_thread_each()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Options(__file__, __doc__)
     parser.add_argument("--seeds", type=at_least_one, default=5)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seconds", type=float, default=90.0, help="of each search")
     parser.add_argument("--spaces", nargs="+", default=list(SPACES), choices=SPACES)
     parser.add_argument("--ways", nargs="+", default=list(ALWAYS), choices=WAYS)
     parser.add_argument("--ray", action="store_true", help="Ray Tune's ASHA too, where Ray is installed")
-    parser.add_argument("--kept", type=Path, default=Path("training.jsonl"), help="what was run so far")
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    parser.aside("--kept", type=Path, default=Path("training.jsonl"), help="what was run so far")
+    options = parser.read()
     ways = [*options.ways, *(["ray"] if options.ray and "ray" not in options.ways else [])]
     lines: list[Line] = [line for line in kept_lines(options.kept) if line["seconds"] == options.seconds]
     done = {(x["space"], x["way"], x["seed"]) for x in lines}
@@ -153,32 +149,23 @@ def main() -> None:
                     task, f"{best_at(line, options.seconds):.4f}", line["trials"], line["steps"], flush=True
                 )
     lines.sort(key=lambda x: (ways.index(x["way"]) if x["way"] in ways else len(ways), x["seed"]))
-    text = report(lines, options.seconds, options.seeds, options.first)
-    publish(text, options.out)
+    parts = report(lines, options.seconds)
     if options.out:
-        options.out.with_suffix(".svg").write_text(chart(lines, SPACES, options.seconds))
+        drawing = options.out.with_suffix(".svg")
+        parts.append(f"![The best validation loss over time, medians over the seeds]({drawing.name})")
+    publish(page("Searches of how to train", options.command, *parts), options.out)
+    if options.out:
+        drawing.write_text(chart(lines, SPACES, options.seconds))
 
 
-def report(lines: Sequence[Line], seconds: float, seeds: int, first: int) -> str:
-    return "\n".join(
-        [
-            "# Searches of how to train",
-            "",
-            f"`python -m benchmarks.training --seeds {seeds} --first {first} --seconds {seconds:g}"
-            + (" --ray`" if any(x["way"] == "ray" for x in lines) else "`"),
-            "",
-            f"{software('torch', 'optuna', 'ray')}; {machine()}."
-            f" {seconds:g} s of wall time each, one training at a time, of one thread. Losses"
-            " are on the validation part, the best that any training had reported; means over the seeds.",
-            "",
-            *overall(lines, seconds),
-            "",
-            *table(lines, seconds),
-            "",
-            "![The best validation loss over time, medians over the seeds](training.svg)",
-            "",
-        ]
+def report(lines: Sequence[Line], seconds: float) -> list[str | list[str]]:
+    """The parts of the page."""
+    about = (
+        f"{software('torch', 'optuna', 'ray')}; {machine()}."
+        f" {seconds:g} s of wall time each, one training at a time, of one thread. Losses"
+        " are on the validation part, the best that any training had reported; means over the seeds."
     )
+    return [about, overall(lines, seconds), table(lines, seconds)]
 
 
 if __name__ == "__main__":

@@ -41,10 +41,15 @@ def attend(
     k, v, queries, top, total, result, begin, end, keys, row, scale,
     D: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
     MASKED: tl.constexpr, CAUSAL: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr,
-    WIDEN: tl.constexpr,
+    WIDEN: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
-    """Add the keys from ``begin`` to ``end``; where not MASKED, all exist and every query sees them."""
+    """Add the keys from ``begin`` to ``end``; where not MASKED, all exist and every query sees them.
+
+    FAR: the last key of a head is 2^31 elements from the first, or more.
+    """
     lanes = tl.arange(0, BLOCK_N)
+    if FAR:
+        lanes = lanes.to(tl.int64)
     dims = tl.arange(0, BLOCK_D)
     offsets = (begin + lanes)[:, None] * D + dims[None, :]
     for start in tl.range(begin, end, BLOCK_N, num_stages=STAGES):
@@ -81,7 +86,7 @@ def attention(
     q, k, v, o, length, keys, scale,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
     CAUSAL: tl.constexpr, SPLIT: tl.constexpr, REVERSED: tl.constexpr, STAGES: tl.constexpr,
-    PRECISION: tl.constexpr, WIDEN: tl.constexpr,
+    PRECISION: tl.constexpr, WIDEN: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """One block of queries of one head. SPLIT: blocks of keys that need no mask have a loop of their own;
     REVERSED: the last queries, which see the most keys, come first."""
@@ -116,12 +121,12 @@ def attention(
     if SPLIT:
         top, total, result = attend(
             k, v, queries, top, total, result, 0, whole, keys, row, scale,
-            D, BLOCK_N, BLOCK_D, False, CAUSAL, STAGES, PRECISION, WIDEN,
+            D, BLOCK_N, BLOCK_D, False, CAUSAL, STAGES, PRECISION, WIDEN, FAR,
         )  # fmt: skip
         first = whole
     top, total, result = attend(
         k, v, queries, top, total, result, first, end, keys, row, scale,
-        D, BLOCK_N, BLOCK_D, True, CAUSAL, STAGES, PRECISION, WIDEN,
+        D, BLOCK_N, BLOCK_D, True, CAUSAL, STAGES, PRECISION, WIDEN, FAR,
     )  # fmt: skip
     tl.store(o + offsets, (result / total[:, None]).to(o.dtype.element_ty), mask=inside)
 
@@ -207,6 +212,7 @@ class Attention(TritonObjective):
                     "CAUSAL": self.causal, "SPLIT": bool(configuration["split"]),
                     "REVERSED": bool(configuration["reversed"]), "STAGES": stages,
                     "PRECISION": self.precision, "WIDEN": self.widens(self.dtype),
+                    "FAR": self.keys * self.head_dim >= 2**31,
                 },
                 warps=int(configuration["warps"]),
                 stages=stages,

@@ -120,24 +120,9 @@ class LayerNorm(TritonObjective):
         return Work(bytes=moved, operations=8 * size, arithmetic="float32")
 
     def launches(self, configuration: Configuration) -> tuple[Launch, ...]:
-        rows, block = int(configuration["rows_at_once"]), int(configuration["block"])
         names = ("x", "weight", "bias", "y", "mean", "deviation")
         sizes = {"rows": self.rows, "columns": self.columns, "epsilon": EPSILON}
-        return (
-            Launch(
-                layer_norm,
-                (self.programs(triton.cdiv(self.rows, rows), int(configuration["programs"])),),
-                {**dict(zip(names, names, strict=True)), **sizes},
-                {
-                    "ROWS": rows,
-                    "BLOCK": block,
-                    "LOOPED": block < self.columns,
-                    "STAGES": int(configuration["stages"]),
-                },
-                warps=int(configuration["warps"]),
-                stages=int(configuration["stages"]),
-            ),
-        )
+        return self.by_rows(layer_norm, {**dict(zip(names, names, strict=True)), **sizes}, configuration)
 
     def library(self, inputs: Mapping[str, torch.Tensor]) -> Any:
         """torch's layer norm, which gives mean and reciprocal deviation as well."""

@@ -170,6 +170,23 @@ class TritonObjective(DeviceObjective):
             return most
         return min(most, per_multiprocessor * int(self.context.device.get("sm_count", SOME_MULTIPROCESSORS)))
 
+    def by_rows(
+        self, kernel: Any, arguments: Mapping[str, Any], configuration: Configuration
+    ) -> tuple[Launch, ...]:
+        """One launch of a kernel that takes some of the ``rows`` of its arguments at a time, in blocks."""
+        rows, block, stages = (int(configuration[knob]) for knob in ("rows_at_once", "block", "stages"))
+        looped = block < arguments["columns"]
+        return (
+            Launch(
+                kernel,
+                (self.programs(triton.cdiv(arguments["rows"], rows), int(configuration["programs"])),),
+                arguments,
+                {"ROWS": rows, "BLOCK": block, "LOOPED": looped, "STAGES": stages},
+                warps=int(configuration["warps"]),
+                stages=stages,
+            ),
+        )
+
     # -- the way of a configuration ----------------------------------------------------------
 
     def stand_by(self) -> None:

@@ -102,22 +102,8 @@ class Softmax(TritonObjective):
         return Work(bytes=2 * size * self.dtype.itemsize, operations=5 * size, arithmetic="float32")
 
     def launches(self, configuration: Configuration) -> tuple[Launch, ...]:
-        rows, block = int(configuration["rows_at_once"]), int(configuration["block"])
-        return (
-            Launch(
-                softmax,
-                (self.programs(triton.cdiv(self.rows, rows), int(configuration["programs"])),),
-                {"x": "x", "y": "y", "rows": self.rows, "columns": self.columns},
-                {
-                    "ROWS": rows,
-                    "BLOCK": block,
-                    "LOOPED": block < self.columns,
-                    "STAGES": int(configuration["stages"]),
-                },
-                warps=int(configuration["warps"]),
-                stages=int(configuration["stages"]),
-            ),
-        )
+        arguments = {"x": "x", "y": "y", "rows": self.rows, "columns": self.columns}
+        return self.by_rows(softmax, arguments, configuration)
 
     def library(self, inputs: Mapping[str, torch.Tensor]) -> Any:
         """torch's softmax."""

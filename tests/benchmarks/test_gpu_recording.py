@@ -27,6 +27,7 @@ from benchmarks import (
     gpu_gemm,
     gpu_limit,
     gpu_placement,
+    gpu_products,
     gpu_repeat,
     gpu_search,
 )
@@ -79,6 +80,17 @@ def test_what_is_repeated_is_feasible_and_its_table_has_a_row_for_each() -> None
     rows = gpu_repeat.table(done)[2:]
     assert len(rows) == len(gpu_repeat.PRODUCTS) * len(gpu_repeat.WAYS)
     assert all("| 2 | 101 µs | 1.40% | 1.00% | 5.0 | 0.30 |" in row for row in rows)
+
+
+def test_a_device_without_descriptors_has_the_other_products(capsys: pytest.CaptureFixture[str]) -> None:
+    """On one before Hopper a trace had lost all of them, and repeating ended in a traceback."""
+    found = read_spec(SPACES / "triton-gemm.yaml", device=device_facts("a100"))
+    waits = Waits(Context({"device": "cpu"}, {}, Path()))
+    here = gpu_products.Products(found, waits, Runner(waits, found.metrics, found.measure))
+    wanted = {**gpu_repeat.PRODUCTS, **gpu_limit.PRODUCTS}
+    lost = [name for name, knobs in wanted.items() if knobs is not None and not here.prepare(name, knobs)]
+    assert lost == ["wide, by descriptors"]
+    assert "wide, by descriptors is left out: 'loads' has a value, but" in capsys.readouterr().err
 
 
 def test_the_recorded_limit_of_power_is_made_up_for(tmp_path: Path) -> None:
@@ -231,6 +243,7 @@ def test_what_does_not_enter_is_not_read_as_what_entered_before(capsys: pytest.C
     found = spec()
     runner = Runner(objective, found.metrics, found.measure)
     read = partial(gpu_placement.read_product, runner, objective.apparatus)
-    assert list(read("right", Configuration({"gives": 1}))) == ["stayed", "moved"]
-    assert read("wrong", Configuration({"gives": 2})) == {}
+    right, wrong = (Configuration({"gives": number}) for number in (1, 2))
+    assert list(read("right", right, right)) == ["stayed", "moved"]
+    assert read("wrong", wrong, wrong) == {}
     assert "wrong is left out: wrong: y[0] is 2.0" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mixed_report import Run, Scale, mean_ranks, ranks, scales, tables
+from benchmarks.mixed_report import Run, Scale, mean_ranks, scales, tables
 from benchmarks.mixed_spaces import Losses, Search, run
 from benchmarks.mixed_tasks import TASKS
 from benchmarks.peers.described import described
@@ -47,7 +47,8 @@ def made(method: str, losses: list[float], task: str = "t", seed: int = 0) -> Ru
 
 
 def test_ranks_are_shared_by_ties() -> None:
-    assert ranks([3.0, 1.0, 1.0, math.inf]).tolist() == [3.0, 1.5, 1.5, 4.0]
+    runs = [made(name, [loss]) for name, loss in zip("abcd", (3.0, 1.0, 1.0, math.inf), strict=True)]
+    assert mean_ranks(runs) == {"a": 3.0, "b": 1.5, "c": 1.5, "d": 4.0}
 
 
 def test_mean_ranks_are_over_tasks_and_seeds() -> None:
@@ -71,3 +72,14 @@ def test_methods_with_fewer_searches_are_compared_on_what_all_have() -> None:
     lines = tables([*both, made("late", [0.5])])
     assert sum(line.startswith("| late ") for line in lines) == 1
     assert any("on the 1 searches" in line for line in lines)
+
+
+def test_methods_that_share_no_search_are_not_compared() -> None:
+    """After a kill each may have as many searches as the others, but not the same; it was a traceback."""
+    apart = [made("random", [1.0, 2.0]), made("a", [1.0, 2.0], seed=1)]
+    assert tables(apart)[-1] == "No search (task and seed) is one that all methods have."
+
+
+def test_without_random_search_there_is_no_score() -> None:
+    """It was a traceback about the mean of nothing."""
+    assert tables([made("a", [1.0, 2.0])])[-1] == "| a | 1 | 1.00 | - | 1.00 |"

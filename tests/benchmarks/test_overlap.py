@@ -38,7 +38,7 @@ def test_what_is_said_of_it() -> None:
         "overlapped": [search(6, a=1.05), search(5, a=1.051), search(7, a=1.049)],
     }
     assert wall_ratio(searches) == pytest.approx(0.6)
-    walls, _, readings = _ratios(480, searches)
+    walls, readings = _ratios(480, searches)
     assert "0.65 is met" in walls and "0.750" in walls
     assert readings.split(". From")[0].endswith(": moved")
 

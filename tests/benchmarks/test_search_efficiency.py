@@ -15,10 +15,10 @@ import pytest
 from autotune.errors import InputError
 from autotune.measure.recordings.read import read_recording
 from autotune.space.knobs import Choice, Flag, OrderedValues
-from benchmarks.kept import read_lines
+from benchmarks.kept import read_lines, read_searches
 from benchmarks.known_elsewhere import Elsewhere
 from benchmarks.recorded_spaces import recorded_space, recordings
-from benchmarks.report_efficiency import judges_of
+from benchmarks.report_efficiency import KEYS, judges_of
 from benchmarks.score import Judge
 from benchmarks.search_efficiency import Search, run, strategies
 
@@ -115,8 +115,9 @@ def test_what_cannot_be_read_ends_no_other_search(tmp_path: Path) -> None:
     assert line["space"] == "sizes"
     assert sorted(c["a"] for c in line["configs"]) == [1, 2, 3]
     assert list(judges_of([line], folder)) == ["sizes"]
-    with pytest.raises(InputError, match="sizes by random with seed 0 is there 2 times"):
-        judges_of([line, line], folder)
+    assert read_searches([out], KEYS) == [line]
+    with pytest.raises(InputError, match="space sizes, strategy random, seed 0 is there 2 times"):
+        read_searches([out, out], KEYS)
 
 
 def test_strategies_are_named_once_and_known() -> None:

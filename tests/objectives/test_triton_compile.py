@@ -99,6 +99,8 @@ def test_a_size_of_one_compiles(compiler: ProcessPoolExecutor, name: str, tmp_pa
         ("triton-reduction", {"rows": 4096, "columns": 2**20}, {"block_reduced": 2048}, [{"reduced_stride"}]),
         ("triton-reduction", {"rows": 2**20, "columns": 4096, "axis": 1}, {"block_kept": 1024}, [set()]),
         ("triton-reduction", {"rows": 2**11, "columns": 2**22}, {"parts": 512}, [set(), {"reduced_stride"}]),
+        ("triton-attention", {}, {}, [set()]),
+        ("triton-attention", {"length": 16, "keys": 2**25, "causal": False}, {}, [{"FAR"}]),
     ],
 )
 def test_strides_that_do_not_fit_32_bits_over_a_tile_have_64(

@@ -22,6 +22,7 @@ from tests.objectives.triton_child import (
     baselines_on_a_gpu,
     check,
     check_library,
+    check_planted,
     child,
     described,
     grids,
@@ -308,6 +309,16 @@ def test_each_type_is_held_against_a_peak_that_is_measured(interpreter: ProcessP
         for precision in ("tf32", "ieee"):
             workload = {"dtype": dtype, "precision": precision}
             assert interpreter.submit(arithmetic_of, "triton-gemm", workload).result() in ARITHMETIC, workload
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_keys_are_found_by_64_bits_as_well(interpreter: ProcessPoolExecutor, split: bool) -> None:
+    """Where a head has 2^31 numbers, offsets of 32 bits had led to other memory."""
+    configuration = read_space("triton-attention").space.configuration({"split": split})
+    workload = {"batch": 1, "heads": 2, "length": 75, "head_dim": 20, "causal": True}
+    always = ("self.keys * self.head_dim >= 2**31", "True")
+    arguments = ("triton-attention", always, workload, configuration, 0)
+    assert interpreter.submit(check_planted, *arguments).result() < 1e-2
 
 
 def test_any_number_of_heads_fits_a_grid(interpreter: ProcessPoolExecutor) -> None:

@@ -231,13 +231,15 @@ def compile_only(
 def wide_arguments(
     name: str, workload: Mapping[str, Any], configuration: Configuration, cache: Path
 ) -> list[dict[str, str]]:
-    """Of each launch: which of its numbers the kernel is given as 64 bits."""
+    """Of each launch: which of its numbers the kernel is given as 64 bits, or is told to take for such."""
     kernel = _objective(read_space(name), cache, workload)
     source_of = sys.modules["triton_compile"].source_of  # which lies beside the objectives
-    types = kernel._types(configuration)
-    signatures = [source_of(launch, types).signature for launch in kernel.launches(configuration)]
+    types, launches = kernel._types(configuration), kernel.launches(configuration)
+    signatures = [source_of(launch, types).signature for launch in launches]
+    told = [{"FAR": "i64"} if launch.constants.get("FAR") else {} for launch in launches]
     return [
-        {argument: kind for argument, kind in signature.items() if kind == "i64"} for signature in signatures
+        more | {argument: kind for argument, kind in signature.items() if kind == "i64"}
+        for signature, more in zip(signatures, told, strict=True)
     ]
 
 
