@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -186,7 +186,7 @@ class _Reader:
             found = self.module.value_in(tree, {"true": True, "false": False})
             if isinstance(found, set):  # it has no order, and of texts another one each time
                 found = sorted(found, key=_place)
-            many = isinstance(found, (list, tuple, range))
+            many = isinstance(found, (list, tuple, range, Iterator))
             return Frame(self.module, {}).collect(tree, found) if many else [found]
         except (SyntaxError, ValueError, RecursionError) as error:
             message = f"{shorten(written)!r} is no Python: {getattr(error, 'msg', error)}"

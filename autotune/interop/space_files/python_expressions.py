@@ -187,6 +187,8 @@ class Expressions:
             pairs = inner.looped(node.generators, lambda: (inner.value(node.key), inner.value(node.value)))
             return self.guarded(node, dict, self.collect(node, pairs))
         found = self.collect(node, inner.looped(node.generators, lambda: inner.value(node.elt)))
+        if isinstance(node, ast.GeneratorExp):
+            return iter(found)  # which is gone through once, as in Python
         return self.guarded(node, set, found) if isinstance(node, ast.SetComp) else found
 
     def looped(self, loops: list[ast.comprehension], item: Callable[[], Any]) -> Iterator[Any]:
@@ -242,7 +244,7 @@ class Expressions:
         if by_name.get("repeat", 1) not in range(MOST_REPEATS):
             raise self.source.not_understood(node, "it is too large")
         found = self.guarded(node, FUNCTIONS[name], *arguments, **by_name)
-        return self.guarded(node, self.collect, node, found) if isinstance(found, Iterator) else found
+        return iter(self.guarded(node, self.collect, node, found)) if isinstance(found, Iterator) else found
 
     def named_arguments(self, node: ast.Call, unread: Collection[str]) -> Scope:
         """Those given by name; of the ``unread`` what is not understood is an error among the values."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import os
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -136,15 +137,13 @@ class _Reader:
         return self.configs(node, value)
 
     def configs(self, node: ast.AST, value: Any) -> list[Config]:
-        found = list(value) if isinstance(value, (list, tuple)) else []
+        found = list(value) if isinstance(value, (list, tuple, Iterator)) else [value]
         strangers = [one for one in found if not isinstance(one, Config)]
         if isinstance(node, (ast.List, ast.Tuple)) and not node.elts:  # running it would tell the same
             hint = "--configs NAME takes those of a list or function of the source"
             raise InputError(Problem("configs is empty: nothing is chosen from", self.place(node), hint=hint))
         if not found or strangers:
-            raise self.module.not_understood(
-                node, "no list of triton.Config" if found or strangers else "it is empty"
-            )
+            raise self.module.not_understood(node, "no list of triton.Config" if strangers else "it is empty")
         return found
 
     def keys(self, node: ast.expr, kernel: Autotuned) -> tuple[str, ...]:
@@ -178,19 +177,20 @@ class _Reader:
         left_out = tuple(name for name in UNREAD if arguments.get(name) is not None)
         return Config(kwargs, **options, where=self.place(node), left_out=left_out)
 
-    def _filter(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> list[Any]:
+    def _filter(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> Iterator[Any]:
         """What the filter keeps; everything where it asks what only running it tells."""
         keep, many = given if len(given) == 2 else (None, None)
-        if not isinstance(keep, Closure) or not isinstance(many, (list, tuple)):
+        if not isinstance(keep, Closure) or not isinstance(many, (list, tuple, Iterator)):
             raise self.module.not_understood(node)
+        many = list(many)
         try:
-            return [one for one in many if self.module.apply(keep, node, [one])]
+            return iter([one for one in many if self.module.apply(keep, node, [one])])
         except InputError as error:
             why = error.problems[0]
             self.notes.append(
                 f"the filter on line {node.lineno} is left out, so that more is in: {why.message}."
             )
-            return list(many)
+            return iter(many)
 
     def _device(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> object:
         name = ast.unparse(node.func).rpartition(".")[2]

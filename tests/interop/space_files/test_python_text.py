@@ -95,6 +95,9 @@ def value(source: str, name: str = "x") -> Any:
         ("def f(n):\n  n.append(2)\n  return n\nx = [1]\ndef g():\n  y = f(x)\ng()", [1, 2]),
         ("import functools\n@functools.lru_cache(None)\ndef f(): return 1\nx = f()", 1),
         ("from math import ceil, sqrt as root\nx = ceil(root(5))", 3),
+        ("g = (a for a in (1, 2))\nx = [[*g], [*g], list(g)]", [[1, 2], [], []]),
+        ("z = zip((1, 2), 'ab')\nx = [(n, a) for n in (1, 2) for a, _ in z]", [(1, 1), (1, 2)]),
+        ("m = map(lambda n: 2 * n, [1, 2])\nx = [2 in m, list(m), list(m)]", [True, [4], []]),
         ("import logging\nlog = logging.getLogger()\ndef f():\n  log.info('f')\n  return 1\nx = f()", 1),
     ],
 )
