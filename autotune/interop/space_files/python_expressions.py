@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import operator
+from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Sized
 from typing import Any
 
@@ -182,7 +183,7 @@ class Expressions:
         return Closure(function, self.scope, defaults, self.source)
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Any:
-        inner = Expressions(self.source, dict(self.scope))
+        inner = Expressions(self.source, ChainMap({}, self.scope))
         if isinstance(node, ast.DictComp):
             pairs = inner.looped(node.generators, lambda: (inner.value(node.key), inner.value(node.value)))
             return self.guarded(node, dict, self.collect(node, pairs))
@@ -246,9 +247,9 @@ class Expressions:
         found = self.guarded(node, FUNCTIONS[name], *arguments, **by_name)
         return iter(self.guarded(node, self.collect, node, found)) if isinstance(found, Iterator) else found
 
-    def named_arguments(self, node: ast.Call, unread: Collection[str]) -> Scope:
+    def named_arguments(self, node: ast.Call, unread: Collection[str]) -> dict[str, Any]:
         """Those given by name; of the ``unread`` what is not understood is an error among the values."""
-        by_name: Scope = {}
+        by_name: dict[str, Any] = {}
         for keyword in node.keywords:
             try:
                 value = self.value(keyword.value)

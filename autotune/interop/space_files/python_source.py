@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from autotune.errors import InputError
 from autotune.interop.space_files.python_slice import Changes
 
-Scope = dict[str, Any]
+Scope = MutableMapping[str, Any]
 
 Call = Callable[[ast.Call, list[Any], dict[str, Any]], Any]
 """Takes the node of a call, and the values of its arguments by position and by name."""

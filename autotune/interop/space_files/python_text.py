@@ -9,6 +9,7 @@ file, line and column. Work and sizes are bounded, since the source is somebody 
 from __future__ import annotations
 
 import ast
+from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -238,7 +239,7 @@ class Module:
         function = closure.function
         if function in self._calling:
             raise self.not_understood(node, "it calls itself")
-        scope = {**closure.scope, **self._bound(closure, node, given, by_name or {})}
+        scope = ChainMap(self._bound(closure, node, given, by_name or {}), closure.scope)
         self._calling.append(function)
         try:
             if isinstance(function, ast.Lambda):

@@ -98,6 +98,11 @@ def value(source: str, name: str = "x") -> Any:
         ("g = (a for a in (1, 2))\nx = [[*g], [*g], list(g)]", [[1, 2], [], []]),
         ("z = zip((1, 2), 'ab')\nx = [(n, a) for n in (1, 2) for a, _ in z]", [(1, 1), (1, 2)]),
         ("m = map(lambda n: 2 * n, [1, 2])\nx = [2 in m, list(m), list(m)]", [True, [4], []]),
+        ("n = 1\nf = [lambda: n for _ in 'a']\nn = 2\nx = [g() for g in f]", [2]),
+        (
+            "def a():\n  def b():\n    def c(): return n\n    return c\n  f = b()\n  n = 2\n  return f()\nx = a()",
+            2,
+        ),
         ("import logging\nlog = logging.getLogger()\ndef f():\n  log.info('f')\n  return 1\nx = f()", 1),
     ],
 )
