@@ -42,6 +42,7 @@ DEVICE: Mapping[str, object] = {
     **dict.fromkeys(("is_hip", "is_rocm", "is_amd", "is_xpu", "is_intel", "is_npu"), False),
     **dict.fromkeys(("is_blackwell", "is_nvidia_blackwell", "is_sm100", "is_nvidia_sm100"), False),
     "is_intel_alchemist": False,
+    "torch.cuda.is_available": True,
     "get_device_capability": (9, 0),
     "get_device_properties": Properties(),
     "get_current_target": Target(),

@@ -193,7 +193,8 @@ class _Reader:
             return iter(many)
 
     def _device(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> object:
-        name = ast.unparse(node.func).rpartition(".")[2]
+        text = ast.unparse(node.func)
+        name = text if text in DEVICE else text.rpartition(".")[2]
         return self._assumed(f"{name}()", DEVICE[name])
 
     def _assumed(self, what: str, answer: object) -> object:

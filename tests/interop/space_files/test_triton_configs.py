@@ -111,7 +111,7 @@ def kernel(x):
 
 
 def test_a_filter_that_asks_the_device_lets_more_in(tmp_path: Path) -> None:
-    source = PRODUCT.replace("return config", "return torch.cuda.is_available() or config")
+    source = PRODUCT.replace("return config", "return torch.cuda.device_count() or config")
     converted = convert(write(tmp_path, source))
     assert "the filter on line 11 is left out" in " ".join(converted.notes)
     assert len(converted.checked().feasible) == 3 * 3 * 3 * 3 * 2
@@ -146,7 +146,7 @@ def test_configurations_that_repeat_count_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("is_cuda():\n        return", "torch.cuda.is_available():\n        return", "kernels.py:16:8: "),
+        ("is_cuda():\n        return", "torch.cuda.device_count():\n        return", "kernels.py:16:8: "),
         ('"BLOCK_K": 32}', '"BLOCK_X": 32}', "kernels.py:11:9: this configuration and the first one"),
         ('"BLOCK_K": 32}', '"BLOCK_K": None}', "kernels.py:11:9: BLOCK_K is None"),
         ('"BLOCK_K": 32}', '"BLOCK_K": 1e400}', "kernels.py:11:9: BLOCK_K is inf"),

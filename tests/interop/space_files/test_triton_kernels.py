@@ -91,7 +91,7 @@ from elsewhere import IS_NVIDIA_HOPPER, check_shared_mem
 A = [1] if torch.version.hip is not None or not torch.version.cuda else [1, 2]
 B = [4] if triton.runtime.driver.active.get_current_target().backend == "cuda" else [1]
 C = [8] if torch.cuda.get_device_properties(0).major < 9 or not check_shared_mem("hopper") else [2]
-D = [1, 2] if IS_NVIDIA_HOPPER else [1]
+D = [1, 2] if IS_NVIDIA_HOPPER and torch.cuda.is_available() else [1]
 @triton.autotune([Config(dict(A=a, B=b, C=c, D=d)) for a in A for b in B for c in C for d in D], [])
 @triton.jit
 def kernel(x, A, B, C, D):
@@ -104,5 +104,6 @@ def kernel(x, A, B, C, D):
     assert "torch.version.hip was taken to be None." in notes
     assert "get_current_target() was taken to be Target(backend='cuda', arch=90, warp_size=32)." in notes
     assert "IS_NVIDIA_HOPPER was taken to be true." in notes
+    assert "torch.cuda.is_available() was taken to be true." in notes
     with pytest.raises(InputError, match="multi_processor_count' is not understood"):
         convert(write(tmp_path, source.replace("major < 9", "multi_processor_count < 9")))
