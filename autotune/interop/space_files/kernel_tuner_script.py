@@ -19,6 +19,7 @@ from autotune.interop.space_files.package_files import File, Files, imports_in, 
 from autotune.interop.space_files.package_values import Package
 from autotune.interop.space_files.python_frame import Frame
 from autotune.interop.space_files.python_operators import FUNCTIONS
+from autotune.interop.space_files.python_slice import mentioned
 from autotune.interop.space_files.python_source import Closure
 from autotune.interop.space_files.python_text import Module
 from autotune.interop.space_files.space_text import Converted, can_be_written
@@ -177,7 +178,9 @@ class _Script:
         if returned is None or not plain or not (one_of_all or {*names} <= {*knobs}):
             why = "a restriction is one expression over parameters, or over one dictionary of them"
             raise self.module.not_understood(function, why)
-        settled = _Settled(closure, {*names}).visit(copy.deepcopy(returned))
+        loops = [part.target for part in ast.walk(returned) if isinstance(part, ast.comprehension)]
+        own = {*names}.union(*map(mentioned, loops))
+        settled = _Settled(closure, own).visit(copy.deepcopy(returned))
         return ast.unparse(ast.fix_missing_locations(settled))
 
     def workload(self, given: Mapping[str, ast.expr], call: ast.Call) -> dict[str, Value]:

@@ -56,6 +56,8 @@ def write(folder: Path, text: str) -> Path:
         ("[(lambda block_size_y, block_size_x: block_size_x * block_size_y <= 64, list('xy'))]", SMALL),
         ("[lambda p: p['pad'] == 0 or p['block_size_x'] % 32 == 0]",
          {one for one in ALL if one[3] == 0 or one[0] % 32 == 0}),
+        ("[lambda p: all(p[n] < 4 for n in ('block_size_y', 'pad') if LIMIT)]",
+         {one for one in ALL if one[1] < 4}),
         ('["layout == \'row\'", lambda p: (p["block_size_x"] & 24) > 0 and not p["pad"]]',
          {one for one in ALL if one[2] == "row" and one[0] & 24 and not one[3]}),
     ],
