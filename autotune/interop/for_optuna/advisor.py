@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -18,6 +19,7 @@ from autotune.interop.for_optuna.trials import (
     bounds_of,
     constraints_of,
     observation,
+    status_of,
     steps,
 )
 from autotune.search.candidates.projection import project
@@ -38,6 +40,9 @@ from autotune.status import Status
 PLAN_ATTR = "autotune"
 """The system attribute of a trial with what was planned for it, and why."""
 
+
+MOST_LOSSES = 3
+"""A configuration that was lost so often is left alone: it may be what its trials are lost by."""
 
 Drawn: TypeAlias = Mapping[int, Mapping[str, Any]]
 """Parameters by the number of their trial."""
@@ -82,6 +87,8 @@ class Advisor:
         self.strategy = make_strategy(self.engine.strategy, problem, self.engine.seed)
         self.watch = Watch()
         self._running: dict[int, Configuration] = {}
+        self._lost: Counter[Configuration] = Counter()
+        """How often."""
 
     @property
     def space(self) -> Space:
@@ -122,13 +129,17 @@ class Advisor:
             planned = self._running.pop(trial.number, None)
             if planned is not None and (found is None or found.configuration != planned):
                 return False
-            if found is not None:
-                told.append(found)
+            if found is None:
+                continue
+            told.append(found)
+            if found.status is Status.LOST:
+                self._lost[found.configuration] += 1
+                begun.append(found.configuration)  # and stays so, until it has been tried again
         self.strategy.restore(number, begun, told)
         return True
 
     def _observed(self, trial: FrozenTrial) -> Observation | None:
-        """What the trial teaches; ``None`` where its configuration cannot be known, or it was lost.
+        """What the trial teaches; ``None`` where its configuration cannot be known.
 
         Where a constraint ended it before it was run, what was planned cannot be.
         """
@@ -142,7 +153,7 @@ class Advisor:
         if configuration is None:
             return None
         found = observation(trial, configuration, self.metrics, self._longest)
-        return None if found.status is Status.LOST else replace(found, reason=_reason(trial, configuration))
+        return replace(found, reason=_reason(trial, configuration))
 
     # -- planning
 
@@ -154,6 +165,9 @@ class Advisor:
         return self._proposed(number)
 
     def _proposed(self, number: int) -> Plan | None:
+        if (lost := self._lost_before()) is not None:
+            self._running[number] = lost
+            return Plan(lost, {"strategy": self.strategy.name, "kind": "lost"})
         for proposal in self.strategy.ask(1):
             self._running[number] = proposal.configuration
             return Plan(proposal.configuration, proposal.reason)
@@ -165,6 +179,11 @@ class Advisor:
             raise InputError(self._infeasible())
         return self._again() if self.translation.whole else None
 
+    def _lost_before(self) -> Configuration | None:
+        """What was lost, and has not been tried since."""
+        settled = self._settled() if self._lost else ()
+        return next((one for one in self._lost if one in self.space and one not in settled), None)
+
     def _left_behind(self) -> Configuration | None:
         """What an abandoned trial, the oldest first, was to try, and no other has tried or tries."""
         settled = self._settled()
@@ -174,8 +193,9 @@ class Advisor:
         return None
 
     def _settled(self) -> set[Configuration]:
-        """What was tried, or is being tried by a trial that nobody abandoned."""
+        """What was tried, or lost too often, or is being tried by a trial that nobody abandoned."""
         tried = {told.configuration for told in self.strategy.usable}
+        tried.update(one for one, times in self._lost.items() if times >= MOST_LOSSES)
         return tried.union(c for number, c in self._running.items() if number not in self.abandoned)
 
     def _again(self) -> Plan | None:
@@ -221,14 +241,17 @@ class Advisor:
         """Whether nothing is left to try once ``trial`` has ended."""
         if not self.translation.covers(trial):  # the space is larger than was known
             return False
-        return self.exhausted(self.translation.configuration(trial.params, planned_for(trial)))
+        last = self.translation.configuration(trial.params, planned_for(trial))
+        if status_of(trial) is Status.LOST and last is not None and self._lost[last] + 1 < MOST_LOSSES:
+            return False
+        return self.exhausted(last)
 
     def exhausted(self, last: Configuration | None = None) -> bool:
         """Whether all was tried, or is being tried, with ``last``."""
         size = self.space.feasible.size
         if not self.translation.whole or self.space.continuous or size is None:
             return False
-        if len(self.strategy.usable) + len(self._running) + 1 < size:
+        if len(self.strategy.usable) + len(self._running) + len(self._lost) + 1 < size:
             return False
         settled = self._settled().union(() if last is None else (last,))
         return sum(one in self.space for one in settled) >= size

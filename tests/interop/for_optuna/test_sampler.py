@@ -129,6 +129,22 @@ class TestDefineByRun:
         good = [t.params["a"] for t in found.trials if t.state is TrialState.COMPLETE]
         assert sorted(good) == [1, 2, 3]
 
+    def test_what_is_lost_each_time_is_tried_three_times_and_ends_no_search(self) -> None:
+        """It had been tried again for the rest of the study, which came to nothing else."""
+
+        def lost(trial: optuna.Trial) -> float:
+            a = trial.suggest_int("a", 1, 5)
+            if a in (3, 5):
+                trial.set_user_attr(STATUS_ATTR, "lost")
+                raise RuntimeError
+            return float(a)
+
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0))
+        found.optimize(lost, n_trials=30, catch=(RuntimeError,))
+        tried = [trial.params["a"] for trial in found.trials]
+        assert sorted(tried) == [1, 2, 3, 3, 3, 4, 5, 5, 5]
+        assert tried[(first := tried.index(3)) : first + 3] == [3, 3, 3]
+
     def test_pruned_trials_teach_too(self) -> None:
         def pruned(trial: optuna.Trial) -> float:
             value = kernel(trial)
