@@ -26,6 +26,9 @@ from autotune.interop.space_files.python_source import FOREIGN, Closure, Opened,
 MOST_BITS = 1_000
 MOST_REPEATS = 20
 
+RAISED = (TypeError, ValueError, KeyError, IndexError, ArithmeticError, AttributeError)
+"""What Python's own functions and operators raise for values that they cannot take."""
+
 
 class Expressions:
     """Evaluates expressions in one scope; names that are not in it are the source's."""
@@ -184,23 +187,29 @@ class Expressions:
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Any:
         inner = Expressions(self.source, ChainMap({}, self.scope))
+        first = self.items(node.generators[0].iter)  # of the names outside, and at once
         if isinstance(node, ast.DictComp):
-            pairs = inner.looped(node.generators, lambda: (inner.value(node.key), inner.value(node.value)))
+            key, value = node.key, node.value
+            pairs = inner.looped(first, node.generators, lambda: (inner.value(key), inner.value(value)))
             return self.guarded(node, dict, self.collect(node, pairs))
-        found = self.collect(node, inner.looped(node.generators, lambda: inner.value(node.elt)))
+        found = inner.looped(first, node.generators, lambda: inner.value(node.elt))
         if isinstance(node, ast.GeneratorExp):
-            return iter(found)  # which is gone through once, as in Python
-        return self.guarded(node, set, found) if isinstance(node, ast.SetComp) else found
+            return self.in_turn(node, found)
+        listed = self.collect(node, found)
+        return self.guarded(node, set, listed) if isinstance(node, ast.SetComp) else listed
 
-    def looped(self, loops: list[ast.comprehension], item: Callable[[], Any]) -> Iterator[Any]:
-        if not loops:
-            yield item()
-            return
+    def looped(
+        self, values: Iterator[Any], loops: list[ast.comprehension], item: Callable[[], Any]
+    ) -> Iterator[Any]:
         first, *rest = loops
-        for value in self.items(first.iter):
+        for value in values:
             self.assign(first.target, value)
-            if all(self.value(test) for test in first.ifs):
-                yield from self.looped(rest, item)
+            if not all(self.value(test) for test in first.ifs):
+                continue
+            if rest:
+                yield from self.looped(self.items(rest[0].iter), rest, item)
+            else:
+                yield item()
 
     def assign(self, target: ast.expr, value: Any) -> None:
         match target:
@@ -245,7 +254,7 @@ class Expressions:
         if by_name.get("repeat", 1) not in range(MOST_REPEATS):
             raise self.source.not_understood(node, "it is too large")
         found = self.guarded(node, FUNCTIONS[name], *arguments, **by_name)
-        return iter(self.guarded(node, self.collect, node, found)) if isinstance(found, Iterator) else found
+        return self.in_turn(node, found) if isinstance(found, Iterator) else found
 
     def named_arguments(self, node: ast.Call, unread: Collection[str]) -> dict[str, Any]:
         """Those given by name; of the ``unread`` what is not understood is an error among the values."""
@@ -313,9 +322,20 @@ class Expressions:
         many = self.value(node)
         if not is_iterable(many):
             raise self.source.not_understood(node, "nothing that can be gone through")
-        for item in many:
-            self.source.step(node)
-            yield item
+        return self.in_turn(node, many)
+
+    def in_turn(self, node: ast.AST, many: Iterable[Any]) -> Iterator[Any]:
+        """What ``node`` gives one by one, each when it is asked for: lists may change meanwhile."""
+        try:
+            for number, item in enumerate(many):
+                if number == MOST_ITEMS:
+                    raise self.source.not_understood(node, f"it has more than {MOST_ITEMS:,} items")
+                self.source.step(node)
+                yield item
+        except RecursionError:
+            raise
+        except (RuntimeError, *RAISED) as error:  # the former of a dictionary that has grown meanwhile
+            raise self.source.not_understood(node, str(error)) from None
 
     def collect(self, node: ast.AST, items: Iterable[Any]) -> list[Any]:
         return self.sized(node, list(itertools.islice(items, MOST_ITEMS + 1)))
@@ -332,7 +352,7 @@ class Expressions:
         """``function`` of these; what it raises is said of ``node``."""
         try:
             return function(*values, **by_name)
-        except (TypeError, ValueError, KeyError, IndexError, ArithmeticError, AttributeError) as error:
+        except RAISED as error:
             raise self.source.not_understood(node, str(error)) from None
 
 
