@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,11 @@ MOST_SHOWN = 40
 MOST_OF_A_FACT = 160
 """The most characters of a fact that are shown; ``--json`` has all."""
 
+MOST_OF_A_COMMAND = 1 << 17
+"""The most characters of a command line that are shown: as many as Linux takes in one argument."""
+
 if TYPE_CHECKING:
+    from autotune.space.configuration import Configuration
     from autotune.store.records import StudyRecord, TrialRecord
     from autotune.store.store import Store
 
@@ -57,6 +62,7 @@ def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
     document = asdict(trial)
     document |= {
         "configuration": plain(trial.configuration),
+        "commands": _commands(study, trial.configuration),
         "status": str(trial.status),
         "study": study.name,
         "results_known": results_known(store, trial) if trial.purpose == "search" else None,
@@ -84,7 +90,12 @@ def say(document: dict[str, Any], study: StudyRecord) -> str:
     if document["message"]:
         lines.append(f"  why      {visible(document['message'].strip())}")
     lines += _reason(document)
-    lines += _knobs(document["configuration"], study) + _metrics(document)
+    lines += _knobs(document["configuration"], study)
+    lines += [
+        f"  {part:8} {visible(shlex.join(words), MOST_OF_A_COMMAND)}"
+        for part, words in document["commands"].items()
+    ]
+    lines += _metrics(document)
     lines += [f"  phase    {name} {seconds:.3f} s" for name, seconds in document["phases"].items()]
     lines += _readings(document["readings"], document["units"]) + _curve(document["reports"])
     lines += _facts(document["facts"])
@@ -111,6 +122,31 @@ def _knobs(configuration: Mapping[str, Any], study: StudyRecord) -> list[str]:
     named, more = worth_saying(configuration, study)
     lines = [f"  knob     {_one(name)} = {_one(say_knob(value))}" for name, value in named.items()]
     return [*lines, *(f"           {text} (--json has them)" for text in more)]
+
+
+def _commands(study: StudyRecord, configuration: Configuration) -> dict[str, list[str]]:
+    """The command lines of a program, by their key in the space file, to be run by hand.
+
+    ``folder`` stands for the configuration's own folder, which may be gone. Empty for other objectives, and
+    for what an archive from elsewhere has in the place of a command.
+    """
+    from autotune.measure.commands.placeholders import placeholder_values
+    from autotune.session.opening.identity import command_of
+    from autotune.space.placeholders import fill, fill_arguments, lacks_all_values
+
+    try:
+        if (spec := command_of(study)) is None:
+            return {}
+        config = f"folder/{spec.config_file}" if spec.config_file else ""
+        values = placeholder_values(configuration, study.workload, "folder", config)
+        given = {k: v for k, v in spec.environment.items() if not lacks_all_values(v, values)}
+        variables = (
+            ["env", *(f"{name}={fill(text, values)}" for name, text in given.items())] if given else []
+        )
+        parts = {"prepare": spec.prepare, "check": spec.check, "run": spec.arguments}
+        return {part: [*variables, *fill_arguments(texts, values)] for part, texts in parts.items() if texts}
+    except (AttributeError, TypeError, ValueError):
+        return {}
 
 
 def _metrics(document: dict[str, Any]) -> list[str]:

@@ -7,9 +7,9 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any, ClassVar, TextIO
 
 import click
 
@@ -63,9 +63,24 @@ GROUPS = {
 
 VERBS = {verb: told for verbs in GROUPS.values() for verb, told in verbs.items()}
 
+_OFTEN_SAID = {
+    "search": "run tune optimize optimise start resume continue",
+    "check": "validate",
+    "show": "list ls status studies trials info history log",
+    "report": "plot",
+    "best": "get use apply",
+    "why": "explain",
+    "diff": "compare",
+    "prune": "delete remove rm clean",
+}
+_SYNONYMS = {word: verb for verb, words in _OFTEN_SAID.items() for word in words.split()}
+"""What other tools call a verb. The verb that is spelt most alike may be another: ``prune`` for ``run``."""
+
 
 class Group(click.Group):
-    """A group whose error for an unknown command names the nearest one that exists."""
+    """A group whose error for an unknown command names the one that is meant, or the nearest that exists."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {}
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -73,13 +88,15 @@ class Group(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            if hint := nearest(args[0], self.list_commands(ctx)):
+            if hint := nearest(self.synonyms.get(args[0], args[0]), self.list_commands(ctx)):
                 raise click.UsageError(f"{error.message} {hint[0].upper()}{hint[1:]}", ctx) from error
             raise
 
 
 class Verbs(Group):
     """The verbs, which are imported when they are called."""
+
+    synonyms = _SYNONYMS
 
     def make_context(self, *given: Any, **named: Any) -> click.Context:
         with _while_somebody_reads():

@@ -38,11 +38,11 @@ _BELOW_THE_REASON = re.compile(
         |\s+\.\.\.\ \d+\ (more|common\ frames\ omitted)
         |\s+\S.*\ called\ at\ \S+\ line\ \d+|\s+from\ \S+:\d+:in\b
         |Node\.js\ v\d|\(Use\ `node\ |[ }}\]]+$
-        |note:\ |stack\ backtrace:$|\s+\d+:\ |exit\ status\ \d+$
+        |note:\ |Examine\ the\ log\ output\.$|stack\ backtrace:$|\s+\d+:\ |exit\ status\ \d+$
         |.*\bAborted\b(\ \(core\ dumped\)|\ {{10,}}\S.*|$)""",
     re.VERBOSE,
 )
-"""What Java, Node, Perl, Ruby, Rust, Go and a shell print after the reason."""
+"""What Java, Node, Perl, Ruby, Rust, Go, pg_ctl and a shell print after the reason."""
 
 _THROWN = re.compile(
     r"Exception in thread |Caused by: |Unhandled exception"

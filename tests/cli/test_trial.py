@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,47 @@ def test_of_many_knobs_those_are_shown_that_the_default_has_otherwise(tmp_path: 
     flipped = document(trial.command, 1, *where)["configuration"]
     said = call(trial.command, 1, *where).stdout
     assert said.count("  knob  ") == sum(flipped.values()) > 0
+
+
+def test_the_command_lines_of_a_trial_can_be_run_by_hand(tmp_path: Path) -> None:
+    """Of a trial that crashed there was no way to see what had been called but to fill in the space file."""
+    space = tmp_path / "space.yaml"
+    space.write_text(
+        """
+autotune: 1
+name: by-hand
+command:
+  prepare: [sh, -c, "echo {title} > {folder}/made"]
+  run: [cat, "{folder}/made", "-{often}"]
+  environment: {SIZE: "{workload.n}", NEVER: "{never}"}
+  metrics: wall
+workload: {n: 5}
+knobs:
+  title: {choices: [a b, c]}
+  often: {values: [u, n]}
+  never: {values: [1, 2], when: title == 'c'}
+measure: {finalists: 0, max_readings: 3}
+"""
+    )
+    autotune.search(space, trials=1, store=tmp_path / "study.db")
+    where = "--study", "by-hand", "--store", tmp_path / "study.db"
+    said = call(trial.command, 0, *where).stdout
+    assert (
+        "\n  prepare  env SIZE=5 sh -c 'echo a b > folder/made'\n  run      env SIZE=5 cat folder/made -u\n"
+        in said
+    )
+    commands = document(trial.command, 0, *where)["commands"]
+    assert commands["run"] == ["env", "SIZE=5", "cat", "folder/made", "-u"] and "check" not in commands
+    for strange in (
+        "[",
+        "{}",
+        '{"arguments": [3]}',
+        '{"arguments": ["{"]}',
+        '{"arguments": [], "environment": 3}',
+    ):
+        with sqlite3.connect(tmp_path / "study.db") as altered:
+            altered.execute("UPDATE studies SET objective = ?", (f"command {strange}",))
+        assert document(trial.command, 0, *where)["commands"] == {}
 
 
 def test_that_a_number_was_taken_for_an_id_is_said(tmp_path: Path) -> None:

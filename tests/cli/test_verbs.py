@@ -19,7 +19,7 @@ import optuna
 import pytest
 
 from autotune.cli.show import say_studies
-from autotune.cli.verbs import VERBS
+from autotune.cli.verbs import _SYNONYMS, VERBS
 from tests.cli.conftest import autotune
 
 
@@ -311,6 +311,13 @@ def test_a_misspelt_verb_is_named_with_the_nearest(tmp_path: Path) -> None:
     assert "mean" not in autotune(tmp_path, "xyzzy").stderr
     wrong = autotune(tmp_path, "recipes", "exprot", "--to", "r.json")
     assert wrong.returncode == 2 and "No such command 'exprot'. Did you mean 'export'?" in wrong.stderr
+
+
+def test_what_other_tools_call_a_verb_leads_to_ours(tmp_path: Path) -> None:
+    """For 'run' the nearest word was 'prune', which deletes, and for 'compare' there was none."""
+    assert "Did you mean 'search'?" in autotune(tmp_path, "run", "space.yaml").stderr
+    assert "Did you mean 'diff'?" in autotune(tmp_path, "compare", "1", "2").stderr
+    assert set(_SYNONYMS.values()) <= set(VERBS) and not set(_SYNONYMS) & set(VERBS)
 
 
 @pytest.mark.parametrize(

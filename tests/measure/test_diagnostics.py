@@ -127,6 +127,7 @@ SAID = [
     (SEVERAL_LINES, "autotune.errors.InputError: --set rate=3: a search is choosing the knob 'rate'"),
     (f"{SEVERAL_LINES}\nno room for the table", "no room for the table"),
     (REDIS, "wrong number of arguments"),
+    ("pg_ctl: could not start server\nExamine the log output.", "pg_ctl: could not start server"),
     (SURVIVED, "no room for the table"),
     (GCC, "kernel.c:6:15: error: 'undeclared' undeclared (first use in this function)"),
     (FLAG, "cc1: error: bad value 'pentium9000' for '-march=' switch"),

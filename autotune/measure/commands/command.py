@@ -55,6 +55,7 @@ from autotune.measure.commands.problems import problems
 from autotune.measure.commands.run import FOLDER_VARIABLE, CommandRun
 from autotune.measure.commands.run_listener import Overlong, RunListener
 from autotune.measure.commands.shared_folder import BuildStamp, alone_at
+from autotune.measure.commands.stale_build import built_with, say_nothing_built
 from autotune.measure.objective import Context, Infeasible, Objective, WrongAnswer
 from autotune.measure.outcome import LEFT_RUNNING, MISTAKE
 from autotune.measure.phases.mistakes import mistake_of_program
@@ -226,10 +227,16 @@ class CommandRunner(Objective):
             return
         with alone_at(self.spec.base, self.waiting):
             stamp = BuildStamp(self.spec.base, self.context.cache)
-            if not stamp.says(run.configuration.hash):
+            built = stamp.read()
+            wanted = f"{run.configuration.hash}\n{built_with(self.spec, run.values)}"
+            if built != wanted:
                 stamp.clear()  # should the command be killed, what is there counts for no configuration
-                _prepare(run)
-                stamp.write(run.configuration.hash)
+                ended = _prepare(run)
+                other = bool(built) and built.partition("\n")[2] != wanted.partition("\n")[2]
+                if other and (said := say_nothing_built(ended)):
+                    stamp.write(built)
+                    raise CommandCrashed(said, ended, said)
+                stamp.write(wanted)
             yield
 
 
@@ -237,12 +244,13 @@ def _unreached(missed: Missed, ended: Finished | None = None) -> CommandCrashed:
     return CommandCrashed(missed.mistake, ended, missed.mistake, sure=missed.none_arrived)
 
 
-def _prepare(run: CommandRun) -> None:
+def _prepare(run: CommandRun) -> Finished:
     ended = run.assist(run.spec.prepare)
     if ended.signal is not None:
         raise CommandCrashed(f"the prepare command was {ended.how}{ended.last_words}", ended)
     if not ended.succeeded:
         raise Infeasible(f"the prepare command failed with {ended.how}{ended.last_words}")
+    return ended
 
 
 def _mentions_folder(spec: CommandObjective) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -21,8 +22,9 @@ from autotune.measure.objective import Context, Infeasible
 from autotune.measure.phases.mistakes import mistake_in
 from autotune.measure.program import Finished, run_program
 from autotune.measure.reports import SILENT, Reporter
+from autotune.provenance.code.files import is_file
 from autotune.space.configuration import Configuration
-from autotune.space.placeholders import fill, fill_arguments, fill_lines, lacks_all_values
+from autotune.space.placeholders import FOLDER, fill, fill_arguments, fill_lines, lacks_all_values
 from autotune.space.spec import CommandObjective
 
 INFEASIBLE_EXIT = 78
@@ -100,8 +102,11 @@ class CommandRun:
             on_line = partial(_report_line, listener) if reports else None
             ended = run_program(arguments, self.spec.base, environment, on_line, listener, self.memory)
         except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
-            said = f"cannot run {arguments[0]!r} in {self.spec.base}: {error}"
-            raise CommandCrashed(said, mistake=said if mistake_in(error) else "") from error
+            program = fill(command[0], {**self.values, FOLDER: f"{{{FOLDER}}}"})  # the same in every trial
+            why = _why_not_run(error, self.spec.base / arguments[0])
+            said = f"cannot run {program!r} in {self.spec.base}: {why}"
+            is_mistake = mistake_in(error) or getattr(error, "errno", 0) == errno.ENOEXEC
+            raise CommandCrashed(said, mistake=said if is_mistake else "") from error
         if ended.exit_code == INFEASIBLE_EXIT and listener.stopped is None:
             raise Infeasible(f"{command[0]} refuses it ({ended.how}){ended.last_words}")
         return ended
@@ -128,6 +133,16 @@ class CommandRun:
         draft = file.with_name(f"{file.name}.{os.getpid()}")
         draft.write_text(text, encoding="utf-8")
         draft.replace(file)
+
+
+def _why_not_run(error: OSError | ValueError, program: Path) -> str:
+    if not isinstance(error, OSError):
+        return str(error)
+    if error.errno == errno.ENOEXEC:
+        return "as a script it needs a first line such as #!/bin/sh, and a program of this machine it is not"
+    if error.errno == errno.ENOENT and is_file(program):
+        return "the program that its first line (#!) names is not there, or that line ends as on Windows"
+    return error.strerror or str(error)
 
 
 def _report_line(listener: RunListener, line: str) -> None:

@@ -43,13 +43,14 @@ class BuildStamp:
         self._file = _beside_the_locks(folder, f"built-{os.getuid()}")
         self._owner = owner.absolute()
 
-    def says(self, what: str) -> bool:
-        """Whether it was ``what`` that was built last, and by us."""
+    def read(self) -> str:
+        """What was built last, if by us; else empty."""
         try:
             ours = self._file.lstat().st_uid == os.getuid()
-            return ours and self._file.read_bytes() == self._text(what)
+            owner, _, what = self._file.read_bytes().partition(b"\n")
         except OSError:
-            return False
+            return ""
+        return os.fsdecode(what) if ours and owner == os.fsencode(self._owner) else ""
 
     def clear(self) -> None:
         """From now on, what is in the folder counts for no configuration."""
@@ -62,12 +63,9 @@ class BuildStamp:
         with suppress(OSError):
             file = os.open(self._file, flags, 0o600)
             try:
-                os.write(file, self._text(what))
+                os.write(file, os.fsencode(f"{self._owner}\n{what}"))
             finally:
                 os.close(file)
-
-    def _text(self, what: str) -> bytes:
-        return os.fsencode(f"{self._owner}\n{what}")
 
 
 def _beside_the_locks(path: Path, ending: str) -> Path:

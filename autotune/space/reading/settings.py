@@ -87,6 +87,15 @@ BELONGS = {
     for key in table
 }
 """Hints for keys of these sections that stand elsewhere."""
+_OFTEN = ("repetitions", "repeats", "repeat", "runs", "iterations", "samples")
+_HABITS = {
+    "measure": {
+        **dict.fromkeys(_OFTEN, "write min_readings: N and max_readings: N"),
+        **dict.fromkeys(("cpus", "threads"), "did you mean 'cores'?"),
+    },
+    "budget": dict.fromkeys((*_OFTEN, "evaluations", "evals"), "did you mean 'trials'?"),
+}
+"""By section, what to write instead of the words of other tools. ``cpus`` is spelt most like ``gpus``."""
 
 
 def read_search(
@@ -143,6 +152,6 @@ def _read(
     entries = problems.attempt(lambda: as_map(node, title, f"a mapping of {', '.join(table)}"))
     if entries is None:
         return defaults, {}
-    section = Fields(entries, title, [*table], problems, BELONGS)
+    section = Fields(entries, title, [*table], problems, BELONGS | _HABITS.get(title, {}))
     given = {key: section.get(key, table[key], getattr(defaults, key)) for key in table if key in section}
     return replace(defaults, **given), section.entries

@@ -20,6 +20,9 @@ def load_text(path: Path) -> str:
             raise _error(path, "there is no such file", "", _instead(path))
         if not path.is_file():
             raise _error(path, "this is not a regular file", "a space file")
+        if path.suffix == ".py":
+            names = f"command: [python, {path.name}], or objective: {path.name}:NAME"
+            raise _error(path, "this is a program", f"a space file, which names it as {names}")
         if path.stat().st_size > MAX_BYTES:
             size = path.stat().st_size / MAX_BYTES
             raise _error(

@@ -178,8 +178,39 @@ def test_a_program_that_vanishes(tmp_path: Path) -> None:
     objective = runner(tmp_path, "./bench")
     assert measure(objective) == {"time": 1.0}
     program.unlink()
-    with pytest.raises(CommandCrashed, match=r"cannot run './bench'"):
+    with pytest.raises(CommandCrashed, match=r"cannot run './bench' in .*: No such file or directory$"):
         measure(objective)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("echo", "needs a first line such as #!/bin/sh"),
+        ("#!/bin/sh\r\necho", "or that line ends as on Windows"),
+        ("#!/nowhere/python\n", "its first line .* names is not there"),
+    ],
+)
+def test_why_a_script_cannot_be_run(tmp_path: Path, text: str, why: str) -> None:
+    """A shell runs one without a first line; of one with a wrong line it was said that it is not there."""
+    script = tmp_path / "bench"
+    script.write_bytes(text.encode())
+    script.chmod(0o755)
+    with pytest.raises(CommandCrashed, match=rf"cannot run './bench' in .*: .*{why}") as found:
+        measure(runner(tmp_path, "./bench"))
+    assert found.value.mistake
+
+
+def test_a_program_that_prepare_did_not_make_is_the_same_mistake_for_every_configuration(
+    tmp_path: Path,
+) -> None:
+    """Named by a path that differed in each trial, it let a search go on to its end without a result."""
+    objective = runner(tmp_path, "{folder}/bench", prepare=("true", "{tile}", "{folder}"))
+    said = set()
+    for tile in (1, 2):
+        with pytest.raises(CommandCrashed, match=r"^cannot run '\{folder\}/bench' in ") as found:
+            measure(objective, tile=tile)
+        said.add(found.value.mistake)
+    assert len(said) == 1 and all(said)
 
 
 # -- preparing ------------------------------------------------------------------------------------

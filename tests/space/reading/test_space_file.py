@@ -40,6 +40,14 @@ class TestFiles:
         said = self.said(tmp_path)
         assert "this is a folder" in said and "space.yaml'?" in said
 
+    def test_program(self, tmp_path: Path) -> None:
+        """It was read as YAML, and its first colon was said to begin no value."""
+        (tmp_path / "train.py").write_text("if True:\n    print('a: b')\n")
+        said = self.said(tmp_path / "train.py")
+        assert (
+            "this is a program" in said and "command: [python, train.py], or objective: train.py:NAME" in said
+        )
+
     def test_a_pipe_is_not_waited_for(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "space.yaml")
         assert "this is not a regular file" in self.said(tmp_path / "space.yaml")
