@@ -77,7 +77,7 @@ def test_what_is_expected_beyond_all_numbers_is_a_number_still() -> None:
 
 @pytest.mark.parametrize("unit", [2.0**-400, 2.0**-60, 2.0**400])
 def test_what_is_learned_of_values_about_zero_is_the_same_in_any_unit(unit: float) -> None:
-    """Of errors of rounding, one of which was 0, all were taken to be equal: they differ by less than 1e-12."""
+    """Errors of rounding, one of which was 0, had been taken for equal: they differ by less than 1e-12."""
     times = (3.0, 0.0, 2.0, 5.0, -1.0)
     plain = targets(*(observed(x, time) for x, time in enumerate(times)))
     other = targets(*(observed(x, time * unit) for x, time in enumerate(times)))
