@@ -227,10 +227,14 @@ class History:
 
 
 def chosen(targets: Targets, most: int = MOST) -> Integers:
-    """At most ``most`` rows: the best half of that many, and rows spread evenly over the others."""
-    order = targets.best_first
-    if len(order) <= most:
-        return np.arange(len(order))
+    """At most ``most`` rows, as :func:`best_and_some` has them."""
+    return best_and_some(targets.best_first, most)
+
+
+def best_and_some(best_first: Integers, most: int = MOST) -> Integers:
+    """At most ``most`` of these rows, sorted: the best half of that many, and others spread evenly."""
     half = most // 2
-    spread = np.linspace(half, len(order) - 1, most - half).astype(int)
-    return np.sort(np.concatenate([order[:half], order[spread]]))
+    if len(best_first) > most:
+        spread = np.linspace(half, len(best_first) - 1, most - half).astype(int)
+        best_first = np.concatenate([best_first[:half], best_first[spread]])
+    return np.sort(best_first)

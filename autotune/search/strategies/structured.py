@@ -15,7 +15,7 @@ from autotune.search.models.arrays import Integers
 from autotune.search.models.bottleneck import BUSY_NOISE, Beliefs, Bottleneck, Data, Floats, Rows, Shape
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import GaussianProcess, Inputs
-from autotune.search.models.history import History, Targets
+from autotune.search.models.history import History, Targets, best_and_some
 from autotune.search.models.posterior import Posterior
 from autotune.search.models.surrogate import fit_due
 from autotune.search.strategies.bayes import Bayes
@@ -151,7 +151,7 @@ class Layout:
         targets = history.targets() if observations else None
         if targets is None or not targets.logarithmic:
             return None
-        model, parameters = self._fitted(self.data(*_with_number(problem, observations)))
+        model, parameters = self._fitted(self.data(*_to_learn_from(problem, observations)))
         return Expectation(self, model, parameters, targets)
 
     def pace(self, problem: Problem, observations: Sequence[Observation]) -> Pace | None:
@@ -159,7 +159,7 @@ class Layout:
         targets = History.of(problem, observations).targets() if observations else None
         if targets is None or not targets.logarithmic:
             return None
-        data = self.data(*_with_number(problem, observations))
+        data = self.data(*_to_learn_from(problem, observations))
         model, parameters = self._fitted(data)
         slower = model.slowness(parameters, data)
         above = data.values - model.predict(parameters, data.rows)
@@ -173,7 +173,7 @@ class Layout:
         targets = history.targets()
         if targets is None or not targets.logarithmic:
             return False
-        told, values = _with_number(problem, observations)
+        told, values = _to_learn_from(problem, observations)
         data = self.data(told, values)
         inputs = self.features.of([o.configuration for o in told])
         by_model, by_process = np.zeros(len(told)), np.zeros(len(told))
@@ -210,6 +210,13 @@ def _with_number(problem: Problem, observations: Sequence[Observation]) -> tuple
     losses = signed(problem, observations)
     known = ~np.isnan(losses)
     return [o for o, number in zip(observations, known, strict=True) if number], losses[known]
+
+
+def _to_learn_from(problem: Problem, observations: Sequence[Observation]) -> tuple[list[Observation], Floats]:
+    """The same of the trials that a model learns from: where there are many, of a part of them."""
+    told, losses = _with_number(problem, observations)
+    rows = best_and_some(np.argsort(losses, kind="stable"))
+    return [told[i] for i in rows], losses[rows]
 
 
 def _foretold(features: Features, inputs: Inputs, values: Floats, out: NDArray[np.bool_]) -> Floats:

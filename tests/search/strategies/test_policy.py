@@ -114,7 +114,7 @@ def test_failures_push_away() -> None:
 
 
 def test_each_trial_is_put_into_numbers_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The best had been put into numbers anew with every trial: to resume 3,000 trials took most of a minute."""
+    """The best had been put into numbers anew with every trial: to resume 3,000 took most of a minute."""
     seen: list[object] = []
     row = Places.row
 
