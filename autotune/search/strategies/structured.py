@@ -39,11 +39,12 @@ class Structured(Bayes):
     """:class:`~autotune.search.strategies.bayes.Bayes`, whose process starts from a model of what an
     assignment costs.
 
-    The model (:mod:`~autotune.search.models.bottleneck`) is fitted to all trials before each fit of the
-    process, which then only has to learn what is left. So the arithmetic of a pipeline, whose few parameters
-    are known after a handful of trials, leads early; and where it is wrong the process corrects it.
-    Semi-parametric models of this kind are those of Dalibard, Schaarschmidt and Yoneki, BOAT: Building
-    Auto-Tuners with Structured Bayesian Optimization (WWW 2017). Every :data:`EVERY` trials the model is
+    Before each fit of the process the model (:mod:`~autotune.search.models.bottleneck`) is fitted to the
+    trials, or to a part of many (:func:`~autotune.search.models.history.best_and_some`). The process then
+    only has to learn what is left. So the arithmetic of a pipeline, whose few parameters are known after a
+    handful of trials, leads early; and where it is wrong the process corrects it. Semi-parametric models of
+    this kind are those of Dalibard, Schaarschmidt and Yoneki, BOAT: Building Auto-Tuners with Structured
+    Bayesian Optimization (WWW 2017). Every :data:`EVERY` trials the model is
     tested by cross-validation; while it predicts unseen trials worse than a process does, it is left aside.
 
     Metrics that are named after the places of the assignment (``busy_gpu0`` and ``busy_gpu1`` for an
