@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Container, Iterable, Iterator
 
 import numpy as np
@@ -72,7 +73,7 @@ def _by_index(
     while len(used) < size:
         gap = int(rng.integers(size - len(used)))
         index = _nth_missing(used, gap)
-        used.insert(np.searchsorted(used, index).item(), index)
+        insort(used, index)
         configuration = space.configuration(feasible[index])
         if configuration.hash not in taken:
             yield configuration

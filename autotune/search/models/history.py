@@ -18,6 +18,8 @@ from autotune.status import Status
 
 MOST = 300
 """A surrogate learns from at most so many configurations: half the best ones, half spread over the rest."""
+SAME = 1e-12
+"""Losses that differ by a smaller part of themselves differ by rounding only."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,9 @@ class History:
         whole = np.where(failed, self._beyond_by_row(values, logarithmic), values)
         flat = np.minimum(whole, cut)
         middle, scale = float(np.nanmean(flat)), float(np.nanstd(flat))
-        if scale <= 1e-12 * max(1.0, abs(middle)):
+        # Logarithms differ by ratios. What plain values differ by counts beside their size, in any unit.
+        size = max(1.0, abs(middle)) if logarithmic else float(np.nanmax(np.abs(flat)))
+        if scale <= max(SAME * size, 1.0 / HUGE):
             scale = 1.0
         return Targets(
             values=(failures_as_worst(flat) - middle) / scale,
@@ -223,10 +227,14 @@ class History:
 
 
 def chosen(targets: Targets, most: int = MOST) -> Integers:
-    """At most ``most`` rows: the best half of that many, and rows spread evenly over the others."""
-    order = targets.best_first
-    if len(order) <= most:
-        return np.arange(len(order))
+    """At most ``most`` rows, as :func:`best_and_some` has them."""
+    return best_and_some(targets.best_first, most)
+
+
+def best_and_some(best_first: Integers, most: int = MOST) -> Integers:
+    """At most ``most`` of these rows, sorted: the best half of that many, and others spread evenly."""
     half = most // 2
-    spread = np.linspace(half, len(order) - 1, most - half).astype(int)
-    return np.sort(np.concatenate([order[:half], order[spread]]))
+    if len(best_first) > most:
+        spread = np.linspace(half, len(best_first) - 1, most - half).astype(int)
+        best_first = np.concatenate([best_first[:half], best_first[spread]])
+    return np.sort(best_first)

@@ -118,13 +118,11 @@ def _of_cell(knob: Knob, cell: int, column: int) -> _Part | None:
 def _of_float(knob: Knob, column: int) -> _Part:
     """The part of a continuous knob, whose position from 0 to 1 stands in a column of the smooth features."""
     assert isinstance(knob, FloatRange)
-    low, high = knob.low, knob.high
 
-    def plain(position: Floats) -> Floats:
-        own = low + position * (high - low) if knob.scale == "linear" else low * (high / low) ** position
-        return np.asarray(own)[:, None]
+    def of(inputs: Inputs) -> Floats:
+        return knob.numbers(inputs.smooth[:, [column]])
 
-    return _Part(lambda inputs: plain(inputs.smooth[:, column]), plain(np.array([0.0, 1.0])))
+    return _Part(of, np.array([[knob.low], [knob.high]]))
 
 
 def _products(sizes: Sequence[int], factors: int) -> Iterator[Integers]:

@@ -16,6 +16,10 @@ from autotune.search.contract import Observation, Option, Problem, Proposal, Str
 from autotune.search.loss import Floats, failures_as_worst, signed
 from autotune.space.configuration import Configuration
 
+MOST_STEPS = 2**20
+"""An integer axis of more values counts as continuous. The optimiser keeps neighbouring integers in reach;
+with some thousand million of them rounding defeats that, and it stays where it began."""
+
 
 class OptunaCmaEs(Strategy):
     """Covariance matrix adaptation with margin (Hansen, 2016; for integers Hamano et al., GECCO 2022).
@@ -100,5 +104,6 @@ class OptunaCmaEs(Strategy):
 
 
 def _step(axis: Axis) -> float:
-    """The distance between neighbouring integers; 0 for a continuous axis or a log scale."""
-    return 0.0 if axis.kind == "float" or axis.log else 1.0 / (axis.high - axis.low)
+    """The distance between neighbouring integers; 0 on a log scale, and if the axis counts as continuous."""
+    many = axis.kind == "float" or axis.log or axis.high - axis.low > MOST_STEPS
+    return 0.0 if many else 1.0 / (axis.high - axis.low)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
@@ -11,9 +11,8 @@ import numpy as np
 from autotune.search.candidates.moves import repaired, stepped
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
-from autotune.search.loss import signed
+from autotune.search.loss import Floats, signed
 from autotune.search.strategies.policy_heads import head_of
-from autotune.search.strategies.ranking import Ranked, loss_of
 from autotune.space.configuration import Configuration
 
 BATCH = 16
@@ -59,8 +58,16 @@ class Policy(Strategy):
         super().__init__(problem, seed)
         self._heads = [head_of(knob) for knob in problem.space.knobs]
         self._theta = [head.start for head in self._heads]
-        self._ranked: list[Ranked] = []
-        """The trials with a number, the best first."""
+        widths = [len(head.row(head.knob.default)) for head in self._heads]
+        ends = np.cumsum(widths, dtype=int)
+        self._columns = [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
+        """Where each head's knob stands in a row."""
+        self._losses: list[float] = []
+        """Those of the trials with a number, the best first."""
+        self._rows = np.zeros((0, sum(widths)))
+        """Their configurations, as the heads see them; a knob that does not exist stands at its default."""
+        self._there = np.zeros((0, len(self._heads)))
+        """Which knobs they have: 1 or 0."""
         self._learned = 0
 
     # -- proposing
@@ -112,29 +119,37 @@ class Policy(Strategy):
             loss = float(signed(self.problem, [observation])[0])
             advantage = self._advantage(loss)
             self._learned += 1
+            row, there = self._seen(observation.configuration)
             if not np.isnan(loss):
-                insort(self._ranked, (loss, observation.configuration), key=loss_of)
-            self._step(observation.configuration, advantage)
+                place = bisect_right(self._losses, loss)
+                self._losses.insert(place, loss)
+                self._rows = np.insert(self._rows, place, row, axis=0)
+                self._there = np.insert(self._there, place, there, axis=0)
+            self._step(row, there, advantage)
+
+    def _seen(self, configuration: Configuration) -> tuple[Floats, Floats]:
+        """A configuration as a row of numbers, and which knobs it has."""
+        rows = [head.row(configuration.get(head.knob.name, head.knob.default)) for head in self._heads]
+        there = np.array([head.knob.name in configuration for head in self._heads], dtype=float)
+        return np.concatenate([np.zeros(0), *rows]), there
 
     def _advantage(self, loss: float) -> float:
         """The share of earlier trials that were worse, less the share that were better."""
         if np.isnan(loss):
-            return -len(self._ranked) / max(self._learned, 1)
-        better = bisect_left(self._ranked, loss, key=loss_of)
-        worse = self._learned - bisect_right(self._ranked, loss, key=loss_of)
+            return -len(self._losses) / max(self._learned, 1)
+        better = bisect_left(self._losses, loss)
+        worse = self._learned - bisect_right(self._losses, loss)
         return (worse - better) / max(self._learned, 1)
 
-    def _step(self, configuration: Configuration, advantage: float) -> None:
-        count = max(1, round(float(self.options["elite"]) * len(self._ranked)))
-        best = [one for _, one in self._ranked[:count]]
-        weights = np.log(count + 0.5) - np.log(np.arange(1, len(best) + 1))
+    def _step(self, row: Floats, there: Floats, advantage: float) -> None:
+        """Towards or away from a configuration, and towards the best ones."""
+        count = max(1, round(float(self.options["elite"]) * len(self._losses)))
+        rows, all_there = np.vstack([row, self._rows[:count]]), np.vstack([there, self._there[:count]])
+        weights = np.log(count + 0.5) - np.log(np.arange(1, len(rows)))
         imitation = float(self.options["imitation"]) * weights / max(weights.sum(), 1e-12)
-        examples = [configuration, *best]
         pull = np.append(float(self.options["rate"]) * advantage, imitation)
-        for number, head in enumerate(self._heads):
-            name, default = head.knob.name, head.knob.default
-            rows = np.stack([head.row(example.get(name, default)) for example in examples])
-            there = np.array([name in example for example in examples])
+        entropy = float(self.options["entropy"])
+        for number, (head, columns) in enumerate(zip(self._heads, self._columns, strict=True)):
             theta = self._theta[number]
-            slope = head.gradient(theta, rows, pull * there, float(self.options["entropy"]))
+            slope = head.gradient(theta, rows[:, columns], pull * all_there[:, number], entropy)
             self._theta[number] = theta + head.pace * np.clip(slope, -STRONGEST, STRONGEST)

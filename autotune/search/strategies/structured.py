@@ -15,7 +15,7 @@ from autotune.search.models.arrays import Integers
 from autotune.search.models.bottleneck import BUSY_NOISE, Beliefs, Bottleneck, Data, Floats, Rows, Shape
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import GaussianProcess, Inputs
-from autotune.search.models.history import History, Targets
+from autotune.search.models.history import History, Targets, best_and_some
 from autotune.search.models.posterior import Posterior
 from autotune.search.models.surrogate import fit_due
 from autotune.search.strategies.bayes import Bayes
@@ -39,11 +39,12 @@ class Structured(Bayes):
     """:class:`~autotune.search.strategies.bayes.Bayes`, whose process starts from a model of what an
     assignment costs.
 
-    The model (:mod:`~autotune.search.models.bottleneck`) is fitted to all trials before each fit of the
-    process, which then only has to learn what is left. So the arithmetic of a pipeline, whose few parameters
-    are known after a handful of trials, leads early; and where it is wrong the process corrects it.
-    Semi-parametric models of this kind are those of Dalibard, Schaarschmidt and Yoneki, BOAT: Building
-    Auto-Tuners with Structured Bayesian Optimization (WWW 2017). Every :data:`EVERY` trials the model is
+    Before each fit of the process the model (:mod:`~autotune.search.models.bottleneck`) is fitted to the
+    trials, or to a part of many (:func:`~autotune.search.models.history.best_and_some`). The process then
+    only has to learn what is left. So the arithmetic of a pipeline, whose few parameters are known after a
+    handful of trials, leads early; and where it is wrong the process corrects it. Semi-parametric models of
+    this kind are those of Dalibard, Schaarschmidt and Yoneki, BOAT: Building Auto-Tuners with Structured
+    Bayesian Optimization (WWW 2017). Every :data:`EVERY` trials the model is
     tested by cross-validation; while it predicts unseen trials worse than a process does, it is left aside.
 
     Metrics that are named after the places of the assignment (``busy_gpu0`` and ``busy_gpu1`` for an
@@ -151,7 +152,7 @@ class Layout:
         targets = history.targets() if observations else None
         if targets is None or not targets.logarithmic:
             return None
-        model, parameters = self._fitted(self.data(*_with_number(problem, observations)))
+        model, parameters = self._fitted(self.data(*_to_learn_from(problem, observations)))
         return Expectation(self, model, parameters, targets)
 
     def pace(self, problem: Problem, observations: Sequence[Observation]) -> Pace | None:
@@ -159,7 +160,7 @@ class Layout:
         targets = History.of(problem, observations).targets() if observations else None
         if targets is None or not targets.logarithmic:
             return None
-        data = self.data(*_with_number(problem, observations))
+        data = self.data(*_to_learn_from(problem, observations))
         model, parameters = self._fitted(data)
         slower = model.slowness(parameters, data)
         above = data.values - model.predict(parameters, data.rows)
@@ -173,7 +174,7 @@ class Layout:
         targets = history.targets()
         if targets is None or not targets.logarithmic:
             return False
-        told, values = _with_number(problem, observations)
+        told, values = _to_learn_from(problem, observations)
         data = self.data(told, values)
         inputs = self.features.of([o.configuration for o in told])
         by_model, by_process = np.zeros(len(told)), np.zeros(len(told))
@@ -210,6 +211,13 @@ def _with_number(problem: Problem, observations: Sequence[Observation]) -> tuple
     losses = signed(problem, observations)
     known = ~np.isnan(losses)
     return [o for o, number in zip(observations, known, strict=True) if number], losses[known]
+
+
+def _to_learn_from(problem: Problem, observations: Sequence[Observation]) -> tuple[list[Observation], Floats]:
+    """The same of the trials that a model learns from: where there are many, of a part of them."""
+    told, losses = _with_number(problem, observations)
+    rows = best_and_some(np.argsort(losses, kind="stable"))
+    return [told[i] for i in rows], losses[rows]
 
 
 def _foretold(features: Features, inputs: Inputs, values: Floats, out: NDArray[np.bool_]) -> Floats:

@@ -75,6 +75,23 @@ def test_what_is_expected_beyond_all_numbers_is_a_number_still() -> None:
     assert found.metric(float(found.values.min()) - 9.0) == 0.0
 
 
+@pytest.mark.parametrize("unit", [2.0**-400, 2.0**-60, 2.0**400])
+def test_what_is_learned_of_values_about_zero_is_the_same_in_any_unit(unit: float) -> None:
+    """Errors of rounding, one of which was 0, had been taken for equal: they differ by less than 1e-12."""
+    times = (3.0, 0.0, 2.0, 5.0, -1.0)
+    plain = targets(*(observed(x, time) for x, time in enumerate(times)))
+    other = targets(*(observed(x, time * unit) for x, time in enumerate(times)))
+    assert other.values.tolist() == plain.values.tolist()
+    assert other.metric(1.5) == plain.metric(1.5) * unit
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("times", [(0.0, 0.0, 0.0), (-1.0, -1.0 - 1e-15, -1.0), (5e-324, 0.0, -5e-324)])
+def test_what_differs_by_rounding_only_is_equal(times: tuple[float, ...]) -> None:
+    found = targets(*(observed(x, time) for x, time in enumerate(times)))
+    assert found.scale == 1.0 and np.abs(found.values).max() < 1e-12
+
+
 @pytest.mark.filterwarnings("error")
 def test_an_error_whose_square_overflows_is_a_large_one() -> None:
     sure, unsure = observed(0, -1.0), replace(observed(1, 1e150), errors={"time": 1e300})

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from autotune.search.registry import make_strategy
 from autotune.search.strategies.policy import Policy
-from autotune.search.strategies.policy_heads import Floats, Head, head_of
+from autotune.search.strategies.policy_heads import Floats, Head, Places, head_of
+from autotune.space.configuration import Value
 from autotune.space.knobs import Assignment, Choice, FloatRange, IntegerRange, OrderedValues, Permutation
 from autotune.space.space import Space
-from tests.search.spaces import Case, problem, search
+from tests.search.spaces import Case, observe, problem, search
 
 KNOBS = [
     OrderedValues("tile", (1, 2, 4, 8)),
@@ -110,3 +111,21 @@ def test_failures_push_away() -> None:
     case = Case(space, lambda c: None if c["a"] > 0 else 1.0 + c["b"] + c["c"], 64)
     tried = search(Policy(problem(case), 0), case, 28)
     assert sum(c["a"] == 0 for c in tried) >= 11  # of 16 that there are; 7 by chance
+
+
+def test_each_trial_is_put_into_numbers_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best had been put into numbers anew with every trial: to resume 3,000 took most of a minute."""
+    seen: list[object] = []
+    row = Places.row
+
+    def noted(head: Places, value: Value) -> Floats:
+        seen.append(value)
+        return row(head, value)
+
+    monkeypatch.setattr(Places, "row", noted)
+    space = Space([OrderedValues(name, (0, 1, 2, 3)) for name in "abc"])
+    case = Case(space, lambda c: 1.0 + c["a"] + c["b"], 64)
+    strategy = Policy(problem(case), 0)
+    seen.clear()
+    strategy.tell([observe(case, one) for one in space.sample(np.random.default_rng(0), 40)])
+    assert len(seen) == 3 * 40

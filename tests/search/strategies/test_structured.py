@@ -15,6 +15,7 @@ from autotune.search.contract import Observation, Problem, Strategy
 from autotune.search.loss import signed
 from autotune.search.models.bottleneck import Beliefs, Bottleneck, Data, Rows, Shape
 from autotune.search.models.features import Features
+from autotune.search.models.history import MOST
 from autotune.search.registry import make_strategy
 from autotune.search.strategies.structured import Layout, assignment_of
 from autotune.space.configuration import Configuration
@@ -184,6 +185,28 @@ def test_a_model_that_foretells_badly_is_left_aside() -> None:
         wrong = sum(configuration["place"][item] != DEVICES[n % 3] for n, item in enumerate(ITEMS))
         strategy.tell([Observation(configuration, Status.OK, {"time": 1.0 + wrong})])
     assert False in strategy._believed.values()  # type: ignore[attr-defined]
+
+
+def test_of_a_long_study_only_a_part_is_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All trials had been learned from: after a thousand of twenty items an ask took minutes."""
+    learned: list[int] = []
+    fit = Bottleneck.fit
+
+    def noted(model: Bottleneck, data: Data, beliefs: Beliefs) -> np.ndarray:
+        learned.append(len(data.values))
+        return fit(model, data, beliefs)
+
+    monkeypatch.setattr(Bottleneck, "fit", noted)
+    items = Assignment("place", ("one", "two", "three"), ("a", "b"))
+    problem = Problem(Space((items,)), (TIME, *BUSY[:2]))
+    strategy = make_strategy("structured", problem, 0)
+    rng = np.random.default_rng(0)
+    tried = [problem.space.configuration({}), *problem.space.sample(rng, 2 * MOST)]
+    times = 1.0 + rng.random(len(tried))
+    metrics = [{"time": time, "busy_a": time, "busy_b": 0.5} for time in times.tolist()]
+    strategy.tell([Observation(c, Status.OK, m) for c, m in zip(tried, metrics, strict=True)])
+    assert strategy.expected()
+    assert max(learned) <= MOST
 
 
 def stopped_early(seconds: Sequence[float], early: Sequence[float]) -> list[Observation]:
