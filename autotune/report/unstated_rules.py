@@ -60,16 +60,21 @@ def unstated_rules(trials: Iterable[Tried], space: Mapping[str, Any]) -> tuple[U
     present constraints forbid are explained by these, and do not count.
     """
     heard = [t for t in trials if t.status in HEARD and not (t.status is Status.WRONG and t.measured)]
-    found = _found(heard)
+    from autotune.search.models.products import divisible
+
+    facts = divisible(part_of(space, "workload"))
+    found = _found(heard, facts)
     if not found or not space.get("constraints"):
         return found
     from autotune.space.from_document import space_from_document
 
     allowed = space_from_document(space)
-    return _found([t for t in heard if not t.status.failed or Configuration(t.configuration) in allowed])
+    return _found(
+        [t for t in heard if not t.status.failed or Configuration(t.configuration) in allowed], facts
+    )
 
 
-def _found(heard: Sequence[Tried]) -> tuple[UnstatedRule, ...]:
+def _found(heard: Sequence[Tried], facts: Mapping[str, int]) -> tuple[UnstatedRule, ...]:
     failures = sum(t.status.failed for t in heard)
     if not 0 < failures < len(heard):
         return ()
@@ -80,14 +85,16 @@ def _found(heard: Sequence[Tried]) -> tuple[UnstatedRule, ...]:
     from autotune.search.models.thinning import spread
 
     names = _whole_numbers([t.configuration for t in heard])
-    logs = np.log2([[float(t.configuration.get(name, 1)) for name in names] for t in heard])
+    tried = [[float(t.configuration.get(name, 1)) for name in names] for t in heard]
+    logs = np.log2([[*row, *facts.values()] for row in tried])
+    names += [name if name not in names else f"workload.{name}" for name in facts]
     good = np.array([not t.status.failed for t in heard])
     if len(set(map(tuple, logs[good].tolist()))) < WORKED:
         return ()
     unexplained = ~good
     rows = spread(~good)
     found = []
-    for looked_for in suspected(logs[rows], good[rows]):
+    for looked_for in suspected(logs[rows], good[rows], facts=len(facts)):
         suspects = looked_for.without(~np.asarray(looked_for.kept(logs[good]).all(axis=0)))
         if not len(suspects.odds):  # trials that were not sampled refute them all
             continue

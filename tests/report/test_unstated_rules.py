@@ -7,6 +7,7 @@ import sys
 from itertools import product
 
 import numpy as np
+import pytest
 
 from autotune.report.unstated_rules import Tried, say_rule, unstated_rules
 from autotune.space.knobs import Choice, Permutation
@@ -119,3 +120,17 @@ def test_guessing_does_not_load_what_fits_a_process() -> None:
     loaded = set(done.stdout.split())
     assert "autotune.search.models.hypotheses" in loaded
     assert not loaded & {"scipy.optimize", "autotune.search.models.gaussian_process"}
+
+
+@pytest.mark.parametrize(
+    ("fact", "said"), [("rows", "rows % tile == 0"), ("tile", "workload.tile % tile == 0")]
+)
+def test_a_fact_is_named_as_in_a_constraint(fact: str, said: str) -> None:
+    """A knob hides a fact of the same name."""
+    trials = [
+        Tried({"tile": tile, "depth": depth}, Status.CRASHED if 720 % tile else Status.OK, not 720 % tile)
+        for tile in range(1, 33)
+        for depth in (1, 2)
+    ]
+    (rule,) = unstated_rules(trials, {"workload": {fact: 720, "dtype": "float32"}})
+    assert rule.constraint == said

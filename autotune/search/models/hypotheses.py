@@ -13,6 +13,8 @@ whole          it is a whole number                             ``tile % (lanes 
 equal          it is some number                                ``ranks * stages * replicas == 64``
 =============  ===============================================  ==========================================
 
+A fact of the workload may be divided by such a product, too: ``rows % (threads * tile) == 0``.
+
 A rule says that what breaks it fails, and that all others succeed with some probability, of which nothing
 is known beforehand (uniform). How much more likely it makes the outcomes than no rule follows from counts
 alone: with k of n tries keeping the rule and all s successes among them the ratio is B(s + 1, k - s + 1) to
@@ -87,12 +89,12 @@ class Suspects:
         )
 
 
-def suspected(logs: Floats, good: Mask, *, bounds: bool = True) -> Iterator[Suspects]:
-    """For each rule behind the outcomes, what it may be. ``logs`` of shape (n, numbers).
+def suspected(logs: Floats, good: Mask, *, facts: int = 0, bounds: bool = True) -> Iterator[Suspects]:
+    """For each rule behind the outcomes, what it may be. ``logs`` of shape (n, numbers + ``facts``).
 
     Without ``bounds``, the form "at most" is left out.
     """
-    products = Products.of(logs.shape[1])
+    products = Products.of(logs.shape[1] - facts, facts)
     if not products.log_prior.size:
         return
     values = products.exponents.T @ logs.T
@@ -177,9 +179,11 @@ class _Form:
 
 def _at_most(outcomes: _Outcomes) -> _Form:
     """That a product is less than it is for any failure beyond all successes."""
+    # (Of a fact, which does not vary, that says nothing new.)
     within = outcomes.values < outcomes.most[:, None] + NEAR
     beyond = np.where(within, np.inf, outcomes.values).min(axis=1)
-    log_odds = np.where(np.isfinite(beyond), outcomes.gain[within.sum(axis=1)], -np.inf)
+    found = np.isfinite(beyond) & ~outcomes.products.of_fact
+    log_odds = np.where(found, outcomes.gain[within.sum(axis=1)], -np.inf)
     odds = math.log(AT_MOST) + outcomes.bounded(log_odds)
     return _Form(odds, np.full(len(odds), -np.inf), beyond - 4 * NEAR)
 
@@ -189,7 +193,13 @@ def _whole(outcomes: _Outcomes) -> _Form:
     log_odds = np.full(len(outcomes.most), -np.inf)
     possible = is_whole(outcomes.least) & is_whole(outcomes.most)
     possible[possible] = is_whole(outcomes.values[np.ix_(possible, outcomes.good)]).all(axis=1)
-    log_odds[possible] = outcomes.gain[is_whole(outcomes.values[possible]).sum(axis=1)]
+    whole = is_whole(outcomes.values[possible])
+    log_odds[possible] = outcomes.gain[whole.sum(axis=1)]
+    # Where all that does not divide a fact is larger than all that worked, it may just be too large.
+    smaller = outcomes.values[possible] > outcomes.least[possible, None] + NEAR
+    log_odds[possible] += np.where(
+        outcomes.products.of_fact[possible] & ~(smaller & ~whole).any(axis=1), -np.inf, 0.0
+    )
     anything = np.full(len(log_odds), np.inf)
     return _Form(math.log(WHOLE) + log_odds, -anything, anything, whole=True)
 
@@ -197,7 +207,7 @@ def _whole(outcomes: _Outcomes) -> _Form:
 def _equal(outcomes: _Outcomes) -> _Form:
     """That a product is what it is for all successes."""
     # A product and its inverse are equal to some number at once.
-    same = (outcomes.most - outcomes.least < NEAR) & outcomes.products.upright
+    same = (outcomes.most - outcomes.least < NEAR) & outcomes.products.upright & ~outcomes.products.of_fact
     log_odds = np.full(len(same), -np.inf)
     alike = np.abs(outcomes.values[same] - outcomes.most[same, None]) < NEAR
     log_odds[same] = outcomes.gain[alike.sum(axis=1)]

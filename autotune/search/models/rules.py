@@ -40,9 +40,9 @@ class Rules:
         heard = [o for o in observations if not o.status.failed or o.status in RULED]
         rows = thinned(heard)
         failed = np.array([o.status.failed for o in rows], dtype=bool)
-        if len(self.numbers) < 2 or failed.sum() < LEAST or failed.all():
+        if not self.numbers or failed.sum() < LEAST or failed.all():
             return
-        self.suspects += suspected(self._logs(rows), ~failed, bounds=False)
+        self.suspects += suspected(self._logs(rows), ~failed, facts=len(self.numbers.facts), bounds=False)
         if len(rows) < len(heard):
             self._refute([o for o in heard if not o.status.failed])
 

@@ -105,5 +105,33 @@ def test_no_rule_contradicts_a_success(data: st.DataObject) -> None:
         assert 0.0 <= each.probabilities.min() <= each.probabilities.sum() <= 1.0
 
 
+def of_facts(holds: Holds, tries: int, **facts: int) -> list[str]:
+    """The rules found where a workload has these ``facts``, in words."""
+    logs, good = outcomes(holds, tries)
+    logs = np.column_stack([logs, *(np.full(len(logs), np.log2(fact)) for fact in facts.values())])
+    found = suspected(logs, good, facts=len(facts))
+    return [constraint((*NAMES, *facts), each, logs[good]) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("holds", "text"),
+    [
+        (lambda at: 480 % at["tile"] == 0, "rows % tile == 0"),
+        (lambda at: 960 % (at["tile"] * at["lanes"]) == 0, "columns % (tile * lanes) == 0"),
+    ],
+)
+def test_a_fact_of_the_workload_may_have_to_be_divided(holds: Holds, text: str) -> None:
+    """A tile that does not divide the rows was learned value by value."""
+    assert of_facts(holds, 120, rows=480, columns=960) == [text]
+
+
+def test_what_is_only_too_large_need_not_divide_a_fact() -> None:
+    """Of powers of two, those that divide 96 are those up to 32. Who believes it never tries 64 again."""
+    logs, good = outcomes(lambda at: at["threads"] <= 128, 160)
+    logs = np.column_stack([logs, np.full(len(logs), np.log2(128 * 9))])
+    for each in suspected(logs, good, facts=1, bounds=False):
+        assert not each.exponents[-1].any()
+
+
 def test_one_knob_alone_is_no_product() -> None:
     assert list(suspected(np.log2([[1.0], [2.0], [4.0], [8.0]]), np.array([True, False, False, False]))) == []

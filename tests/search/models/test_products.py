@@ -53,9 +53,25 @@ def test_shorter_products_are_thought_likelier() -> None:
     assert products.log_prior[of_two].min() > products.log_prior[of_three].max()
 
 
-@given(st.integers(0, 60))
-def test_there_are_never_more_products_than_can_be_looked_at(numbers: int) -> None:
-    assert Products.of(numbers).exponents.shape[1] <= MOST
+def test_a_fact_stands_over_products_alone() -> None:
+    products = Products.of(3, facts=2)
+    plain, of_fact = products.exponents[:, ~products.of_fact], products.exponents[:, products.of_fact]
+    assert plain[:3].tolist() == Products.of(3).exponents.tolist() and not plain[3:].any()
+    assert (of_fact[3:].sum(axis=0) == 1.0).all() and (of_fact[:3] <= 0.0).all()
+    assert len(set(map(tuple, of_fact.T.tolist()))) == of_fact.shape[1] == 2 * 7
+
+
+def test_sizes_of_a_workload_are_facts() -> None:
+    workload = {"rows": 480, "one": 1, "dtype": "float32", "causal": True, "scale": 0.5, "none": 0}
+    features = Features(Space([OrderedValues("tile", (16, 48, 64))], workload=workload))
+    numbers = Numbers(features)
+    assert numbers.facts == {"rows": 480}
+    assert np.exp2(numbers.logs(features.of([{"tile": 48}]).codes)).round(9).tolist() == [[48.0, 480.0]]
+
+
+@given(st.integers(0, 60), st.integers(0, 6))
+def test_there_are_never_more_products_than_can_be_looked_at(numbers: int, facts: int) -> None:
+    assert Products.of(numbers, facts).exponents.shape[1] <= MOST
 
 
 @given(st.integers(1, 4096), st.integers(1, 4096))

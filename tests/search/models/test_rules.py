@@ -13,7 +13,7 @@ from autotune.search.models.features import Features
 from autotune.search.models.rules import Rules
 from autotune.search.models.thinning import MOST
 from autotune.space.configuration import Configuration, Value
-from autotune.space.knobs import OrderedValues
+from autotune.space.knobs import IntegerRange, OrderedValues
 from autotune.space.space import Space
 from autotune.status import Status
 
@@ -109,3 +109,21 @@ def test_a_bound_of_a_product_is_left_to_other_models() -> None:
             for one in tried
         ],
     )
+
+
+def test_a_tile_that_does_not_divide_the_workload_is_not_expected_to_succeed() -> None:
+    """Also where it is the only knob."""
+    features = Features(Space([IntegerRange("tile", 1, 64, default=8)], workload={"rows": 720}))
+    rows = np.random.default_rng(0).permutation(np.arange(1, 65))[:30].tolist()
+    rules = Rules(
+        features,
+        [
+            Observation(Configuration({"tile": tile}), Status.CRASHED, {})
+            if 720 % tile
+            else Observation(Configuration({"tile": tile}), Status.OK, {"time": 1.0})
+            for tile in rows
+        ],
+    )
+    kept = np.exp(rules.log_kept(features.of([{"tile": tile} for tile in range(1, 65)]).codes))
+    even = np.array([720 % tile == 0 for tile in range(1, 65)])
+    assert kept[even].min() > 0.9 and kept[~even].max() < 0.1
