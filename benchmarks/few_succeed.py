@@ -156,12 +156,37 @@ def pairs(rng: Random) -> Failing:
     return Failing(space, log_time)
 
 
+def stencil(rng: Random) -> Failing:
+    """A time-blocked stencil that has no code for a rest: tiles must divide the rows and columns."""
+    rows, columns = (int(size) for size in rng.choice([480, 720, 840, 960, 1200, 1440], 2))
+    weight, best = rng.uniform(0.1, 0.4, 4), rng.uniform((3, 4, 0.5, 0.5), (5, 6, 2, 2))
+    space = Space(
+        [
+            IntegerRange("tile_y", 1, 64, default=8),
+            IntegerRange("tile_x", 1, 64, default=8),
+            OrderedValues("vector", (1, 2, 4, 8), default=1),
+            OrderedValues("unroll", (1, 2, 3, 4, 6, 8), default=1),
+        ],
+        workload={"rows": rows, "columns": columns, "dtype": "float32"},
+    )
+
+    def log_time(values: Values) -> float:
+        y, x, vector, unroll = (values[knob.name] for knob in space.knobs)
+        if rows % (y * unroll) or columns % (x * vector):
+            return math.inf
+        off = np.abs(np.log2([y, x, vector, unroll]) - best)
+        return float(weight @ off**1.5 + 0.02 * math.log2(y) * math.log2(x))
+
+    return Failing(space, log_time, Status.CRASHED)
+
+
 PROBLEMS: dict[str, Callable[[Random], Failing]] = {
     "near a hidden place": ball,
     "sizes, memory not measured": sizes,
     "tiles, rules not stated": tiles,
     "libraries that do not go together": pairs,
     "ranks, rules not stated": ranks,
+    "stencil, sizes to be divided": stencil,
 }
 
 
