@@ -27,7 +27,7 @@ from autotune.space.reading.objective import KINDS as OBJECTIVE_KINDS
 from autotune.space.reading.objective import read_objective
 from autotune.space.reading.rules import Facts, read_space
 from autotune.space.reading.settings import BELONGS, read_budget, read_measure, read_search
-from autotune.space.reading.space_file import load_text
+from autotune.space.reading.space_file import load_space
 from autotune.space.reading.workloads import Member, read_workloads
 from autotune.space.reading.yaml_nodes import YamlMap, YamlNode, YamlScalar, compose
 from autotune.space.spec import Family, ObjectiveSpec, ReplayObjective, StudySpec, say_workload
@@ -63,7 +63,7 @@ def read_spec(
     several ``workloads`` is for :func:`read_family`.
     """
     path = Path(path)
-    return parse_spec(load_text(path), path, device, workload)
+    return parse_spec(load_space(path), path, device, workload)
 
 
 def parse_spec(
@@ -84,7 +84,7 @@ def read_family(path: str | Path, device: Mapping[str, Value] = NOTHING) -> Fami
     of the workloads, the first of these is named.
     """
     path = Path(path)
-    return parse_family(load_text(path), path, device)
+    return parse_family(load_space(path), path, device)
 
 
 def parse_family(text: str, path: str | Path = "space.yaml", device: Mapping[str, Value] = NOTHING) -> Family:

@@ -20,9 +20,6 @@ def load_text(path: Path) -> str:
             raise _error(path, "there is no such file", "", _instead(path))
         if not path.is_file():
             raise _error(path, "this is not a regular file", "a space file")
-        if path.suffix == ".py":
-            names = f"command: [python, {path.name}], or objective: {path.name}:NAME"
-            raise _error(path, "this is a program", f"a space file, which names it as {names}")
         if path.stat().st_size > MAX_BYTES:
             size = path.stat().st_size / MAX_BYTES
             raise _error(
@@ -33,6 +30,15 @@ def load_text(path: Path) -> str:
         reason = getattr(error, "strerror", None) or str(error)
         raise _error(path, f"the file cannot be read: {reason}") from None
     return decode(data, str(path))
+
+
+def load_space(path: Path) -> str:
+    """As :func:`load_text`, for a space file: a program in its place is told as such."""
+    text = load_text(path)
+    if path.suffix == ".py":
+        names = f"command: [python, {path.name}], or objective: {path.name}:NAME"
+        raise _error(path, "this is a program", f"a space file, which names it as {names}")
+    return text
 
 
 def decode(data: bytes, file: str) -> str:
