@@ -60,31 +60,29 @@ def unstated_rules(trials: Iterable[Tried], space: Mapping[str, Any]) -> tuple[U
     present constraints forbid are explained by these, and do not count.
     """
     heard = [t for t in trials if t.status in HEARD and not (t.status is Status.WRONG and t.measured)]
-    from autotune.search.models.products import divisible
-
-    facts = divisible(part_of(space, "workload"))
-    found = _found(heard, facts)
+    workload = part_of(space, "workload")
+    found = _found(heard, workload)
     if not found or not space.get("constraints"):
         return found
     from autotune.space.from_document import space_from_document
 
     allowed = space_from_document(space)
-    return _found(
-        [t for t in heard if not t.status.failed or Configuration(t.configuration) in allowed], facts
-    )
+    left = [t for t in heard if not t.status.failed or Configuration(t.configuration) in allowed]
+    return _found(left, workload)
 
 
-def _found(heard: Sequence[Tried], facts: Mapping[str, int]) -> tuple[UnstatedRule, ...]:
+def _found(heard: Sequence[Tried], workload: Mapping[str, Any]) -> tuple[UnstatedRule, ...]:
     failures = sum(t.status.failed for t in heard)
     if not 0 < failures < len(heard):
         return ()
     import numpy as np
 
     from autotune.search.models.hypotheses import LEAST, suspected
+    from autotune.search.models.products import divisible
     from autotune.search.models.rule_text import constraint
     from autotune.search.models.thinning import spread
 
-    names = _whole_numbers([t.configuration for t in heard])
+    names, facts = _whole_numbers([t.configuration for t in heard]), divisible(workload)
     tried = [[float(t.configuration.get(name, 1)) for name in names] for t in heard]
     logs = np.log2([[*row, *facts.values()] for row in tried])
     names += [name if name not in names else f"workload.{name}" for name in facts]

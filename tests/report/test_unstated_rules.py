@@ -126,11 +126,11 @@ def test_guessing_does_not_load_what_fits_a_process() -> None:
     ("fact", "said"), [("rows", "rows % tile == 0"), ("tile", "workload.tile % tile == 0")]
 )
 def test_a_fact_is_named_as_in_a_constraint(fact: str, said: str) -> None:
-    """A knob hides a fact of the same name."""
+    """A knob hides a fact of the same name. Of equal sizes, as a square has, the first is named."""
     trials = [
         Tried({"tile": tile, "depth": depth}, Status.CRASHED if 720 % tile else Status.OK, not 720 % tile)
         for tile in range(1, 33)
         for depth in (1, 2)
     ]
-    (rule,) = unstated_rules(trials, {"workload": {fact: 720, "dtype": "float32"}})
+    (rule,) = unstated_rules(trials, {"workload": {fact: 720, "as_many": 720, "dtype": "float32"}})
     assert rule.constraint == said

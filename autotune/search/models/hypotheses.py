@@ -194,12 +194,10 @@ def _whole(outcomes: _Outcomes) -> _Form:
     possible = is_whole(outcomes.least) & is_whole(outcomes.most)
     possible[possible] = is_whole(outcomes.values[np.ix_(possible, outcomes.good)]).all(axis=1)
     whole = is_whole(outcomes.values[possible])
-    log_odds[possible] = outcomes.gain[whole.sum(axis=1)]
     # Where all that does not divide a fact is larger than all that worked, it may just be too large.
     smaller = outcomes.values[possible] > outcomes.least[possible, None] + NEAR
-    log_odds[possible] += np.where(
-        outcomes.products.of_fact[possible] & ~(smaller & ~whole).any(axis=1), -np.inf, 0.0
-    )
+    too_large = outcomes.products.of_fact[possible] & ~(smaller & ~whole).any(axis=1)
+    log_odds[possible] = np.where(too_large, -np.inf, outcomes.gain[whole.sum(axis=1)])
     anything = np.full(len(log_odds), np.inf)
     return _Form(math.log(WHOLE) + log_odds, -anything, anything, whole=True)
 

@@ -31,7 +31,6 @@ LENGTHS = (0.4, 0.3, 0.2, 0.1)
 """How probable it is that a rule is about two knobs, three, four or five. (Five: two sides of a tile, each
 divided by what one thread has of it, and the number of threads.)"""
 
-
 MOST_FACTS = 6
 """So many facts of the workload may be what a product has to divide; the first ones."""
 
@@ -63,9 +62,12 @@ class Numbers:
 
 
 def divisible(workload: Mapping[str, Value]) -> dict[str, int]:
-    """The facts of a workload that a tile, say, may have to divide: sizes."""
-    sizes = {name: fact for name, fact in workload.items() if is_count(fact) and fact != 1}
-    return dict(list(sizes.items())[:MOST_FACTS])
+    """The facts of a workload that a tile, say, may have to divide: sizes. Of equal ones the first."""
+    names: dict[int, str] = {}
+    for name, fact in workload.items():
+        if is_count(fact) and fact != 1:
+            names.setdefault(fact, name)
+    return {name: fact for fact, name in list(names.items())[:MOST_FACTS]}
 
 
 def _counts(knob: Knob) -> bool:
@@ -88,7 +90,6 @@ class Products:
     """1, -1 or 0; shape (numbers + facts, products)."""
     log_prior: Floats
     """The logarithm of how probable it is that a rule is about each; shape (products,)."""
-
     of_fact: Mask
     """Which are a fact over a product of numbers; shape (products,)."""
 
