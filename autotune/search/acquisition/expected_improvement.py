@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import erfcx, ndtr
 
 from autotune.search.models.arrays import Floats
 
-FAR = -6.0
-"""Standard deviations below which the expected improvement is computed by its asymptote."""
+FAR = -1e4
+"""Standard deviations from which on the part that is left of the density falls as their inverse square, to
+eight digits. Beyond them the exact difference is lost to rounding."""
 
 
 def log_expected_improvement(mean: Floats, spread: Floats, best: float) -> Floats:
@@ -21,8 +22,10 @@ def log_expected_improvement(mean: Floats, spread: Floats, best: float) -> Float
     (Ament et al., Unexpected Improvements to Expected Improvement, NeurIPS 2023).
     """
     z = (best - mean) / spread
-    density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-    near = np.maximum(z * ndtr(z) + density, 1e-300)
-    tail = np.minimum(z, FAR)
-    far = -0.5 * tail * tail - 0.5 * math.log(2.0 * math.pi) - 2.0 * np.log(-tail)
-    return np.asarray(np.log(spread) + np.where(z < FAR, far, np.log(near)))
+    tail, ahead = np.clip(z, FAR, 0.0), np.maximum(z, 0.0)
+    # Below 0 the density is taken out, since Phi / phi = sqrt(pi / 2) erfcx(-z / sqrt(2)) never vanishes.
+    left = np.log1p(tail * math.sqrt(math.pi / 2.0) * erfcx(-tail / math.sqrt(2.0)))
+    left -= 2.0 * np.log(np.minimum(z, FAR) / FAR)
+    below = left - 0.5 * z * z - 0.5 * math.log(2.0 * math.pi)
+    above = np.log(ahead * ndtr(ahead) + np.exp(-0.5 * ahead * ahead) / math.sqrt(2.0 * math.pi))
+    return np.asarray(np.log(spread) + np.where(z < 0.0, below, above))
