@@ -27,7 +27,14 @@ from autotune.status import Status
 from benchmarks.many_knobs_problems import Problem, Random, Values
 from benchmarks.options import Options
 from benchmarks.publishing import head, page, publish, software
-from benchmarks.running import at_least_one, known_strategies, one_thread_each, run_as_command, search_all
+from benchmarks.running import (
+    at_least_one,
+    known_strategies,
+    one_thread_each,
+    problem_random,
+    run_as_command,
+    search_all,
+)
 
 AFTER = (20, 40, 80)
 TIME = (MetricSpec("time", "minimize"),)
@@ -191,7 +198,7 @@ PROBLEMS: dict[str, Callable[[Random], Failing]] = {
 
 
 def drawn(name: str, seed: int) -> Failing:
-    return PROBLEMS[name](np.random.default_rng((seed, list(PROBLEMS).index(name))))
+    return PROBLEMS[name](problem_random(seed, name))
 
 
 def succeeding(problem: Failing) -> tuple[float, float]:

@@ -30,6 +30,7 @@ from benchmarks.running import (
     known_strategies,
     mean_ranks,
     one_thread_each,
+    problem_random,
     run_as_command,
     search_all,
 )
@@ -44,8 +45,8 @@ Runs = Mapping[tuple[str, str], Sequence[Sequence[float]]]
 
 def search(name: str, strategy: str, seed: int, tries: int = max(AFTER)) -> tuple[list[float], float]:
     """One search, and the processor seconds of the strategy itself."""
-    problem = PROBLEMS[name](np.random.default_rng((seed, list(PROBLEMS).index(name))))
-    noise = np.random.default_rng(seed)
+    problem = PROBLEMS[name](problem_random(seed, name))
+    noise = problem_random(seed, f"noise of {name}")
     began = process_time()
     searcher = make_strategy(strategy, SearchProblem(problem.space, TIME, tries), seed)
     seconds = process_time() - began

@@ -10,11 +10,14 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from autotune.errors import AutotuneError, InputError, Problem, listed, nearest
 from benchmarks.kept import add_line
 from benchmarks.peers.client import PeerError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Search = TypeVar("Search")
 Found = TypeVar("Found")
@@ -86,6 +89,17 @@ def known_strategies(text: str) -> list[str]:
     for name in names:
         strategy_class(name)
     return names
+
+
+def problem_random(seed: int, what: str) -> np.random.Generator:
+    """Random numbers for ``what`` a problem of this seed has, which no strategy of the same seed draws too.
+
+    A strategy's ask number ``i`` draws from ``(seed, i)``. A problem that drew its optimum from the same
+    numbers would have a random try exactly there.
+    """
+    import numpy as np
+
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(what.encode())))
 
 
 def in_workers(

@@ -35,6 +35,7 @@ from benchmarks.running import (
     known_strategies,
     mean_ranks,
     one_thread_each,
+    problem_random,
     run_as_command,
     search_all,
 )
@@ -140,7 +141,7 @@ def regrets(
 ) -> list[float]:
     """Of one search: how far the best of its tries is above the optimum, after each."""
     function = FUNCTIONS[name]
-    rng = np.random.default_rng((seed, len(name)))
+    rng = problem_random(seed, name)
     scale = WHOLE if whole else 1
     knobs = tuple(
         IntegerRange(f"x{number}", 0, WHOLE, default=int(WHOLE * start))

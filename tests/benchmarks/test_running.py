@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from autotune.errors import InputError
@@ -14,7 +15,7 @@ from benchmarks import recipe
 from benchmarks.kept import Kept, add_line, kept_lines, read_lines, read_searches
 from benchmarks.options import Options
 from benchmarks.publishing import head, machine, page, publish, software
-from benchmarks.running import counts, known_names, mean_ranks, run_as_command
+from benchmarks.running import counts, known_names, mean_ranks, problem_random, run_as_command
 from benchmarks.searched_rows import search
 
 
@@ -156,3 +157,12 @@ def test_a_search_without_a_success_is_no_row(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match=r"this one: nothing succeeded within 5 s: .*"):
         search("this one", space, 5, str(tmp_path / "studies.db"))
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_no_ask_of_a_strategy_draws_what_its_problem_was_drawn_from(seed: int) -> None:
+    """The optimum of twenty continuous knobs was drawn as a random try is, and the fifth try was there."""
+    asks = {np.random.default_rng((seed, ask)).random() for ask in range(300)}
+    problems = [problem_random(seed, what).random() for what in ("one", "another", "one")]
+    assert not asks.intersection(problems)
+    assert problems[0] == problems[2] != problems[1]
