@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # rich takes longer to load than most commands take
     from rich.live import Live
     from rich.text import Text
 
-LINE_SECONDS = 5.0
-"""Seconds between two status lines if the output is not a terminal."""
+LEAST_SECONDS, MOST_SECONDS = 5.0, 60.0
+"""Between two status lines if the output is not a terminal."""
 
 MOST_OF_A_MESSAGE = 200
 """The most characters of a trial's message that are shown."""
@@ -103,7 +103,7 @@ class LineProgress(Progress):
 
     def tick(self, spent: Spent, running: int) -> None:
         now = time.monotonic()
-        if now - self._written >= LINE_SECONDS:
+        if now - self._written >= seconds_between(now - self._began):
             self._written = now
             self.write(self.status(spent, running))
 
@@ -156,6 +156,11 @@ class LineProgress(Progress):
 
     def defended(self, rounds: int) -> None:
         self.write(f"{say_count(rounds, 'round')} {'compared' if self.replayed else 'measured'}")
+
+
+def seconds_between(elapsed: float) -> float:
+    """Seconds between two status lines: a log of a night is to be read, and had 5,000 of them."""
+    return min(max(LEAST_SECONDS, elapsed / 20), MOST_SECONDS)
 
 
 class TerminalProgress(LineProgress):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Iterable
 from itertools import zip_longest
 
 from autotune.measure.torchrun import without_torchrun
@@ -37,12 +38,12 @@ _BELOW_THE_REASON = re.compile(
     rf"""{_CALL.pattern}
         |\s+\.\.\.\ \d+\ (more|common\ frames\ omitted)
         |\s+\S.*\ called\ at\ \S+\ line\ \d+|\s+from\ \S+:\d+:in\b
-        |Node\.js\ v\d|\(Use\ `node\ |[ }}\]]+$
+        |Node\.js\ v\d|\(Use\ `node\ |\W+$
         |note:\ |Examine\ the\ log\ output\.$|stack\ backtrace:$|\s+\d+:\ |exit\ status\ \d+$
         |.*\bAborted\b(\ \(core\ dumped\)|\ {{10,}}\S.*|$)""",
     re.VERBOSE,
 )
-"""What Java, Node, Perl, Ruby, Rust, Go, pg_ctl and a shell print after the reason."""
+"""What Java, Node, Perl, Ruby, Rust, Go, pg_ctl and a shell print after the reason; brackets, rulings."""
 
 _THROWN = re.compile(
     r"Exception in thread |Caused by: |Unhandled exception"
@@ -53,7 +54,7 @@ _PANIC = re.compile(r"thread '.*' (\(\d+\) )?panicked at (.*:\d+:\d+:$)?|panic: 
 """A panic of Rust or Go. The first one says most, since others follow from it. Newer versions of Rust print
 only the place there, and what was wrong on the next line."""
 _FRAME = re.compile(r'  File ".*", line \d+, in ')
-"""A frame in a Python traceback. The exception follows the last frame; further lines of it are indented."""
+"""A frame in a Python traceback. The exception follows the last frame and its source, which is indented."""
 _LAST_WORDS = re.compile(
     r"  what\(\):  |terminate called after |libc\+\+abi: |memory allocation of \d+ bytes failed"
     r"|(?!\*\*\* )(.*\s)?FATAL\b|# There is insufficient memory for the Java "
@@ -61,9 +62,10 @@ _LAST_WORDS = re.compile(
 """Lines that state the reason, whatever follows them. ``*** FATAL CONFIG FILE ERROR ***`` is a heading."""
 
 _NO_MEMORY = re.compile(
-    r"""MemoryError\b|\bstd::bad_alloc\b|heap\ out\ of\ memory$
+    r"""MemoryError\b|OutOfMemoryException\b|\bstd::bad_alloc\b|heap\ out\ of\ memory$
         |memory\ allocation\ of\ \d+\ bytes\ failed|runtime:\ (cannot\ allocate|out\ of)\ memory
         |^(Out|.*:\ out)\ of\ memory(!|\ allocating\ \d+\ bytes|\ in\ perl\b.*|$)|CUDA\ out\ of\ memory
+        |CUDA_ERROR_OUT_OF_MEMORY|RESOURCE_EXHAUSTED:.*\b[Oo]ut\ of\ memory|OOM\ when\ allocating
         |Cannot\ allocate\ memory|memory\ exhausted|insufficient\ memory\ for\ the\ Java|\(errno=12\)$""",
     re.VERBOSE,
 )
@@ -75,7 +77,7 @@ def telling_line(text: str) -> str:
     lines = without_torchrun(text).strip().splitlines()
     telling = [line for line in lines if not _ONLY_THAT_IT_FAILED.match(line)] or lines
     error = next((line for line in telling if _COMPILER_ERROR.match(line)), "")
-    return (error or _runtimes_reason(telling) or _last(telling)).strip()
+    return (error or _runtimes_reason(telling) or _last(telling)).strip("│| \t")
 
 
 def _runtimes_reason(lines: list[str]) -> str:
@@ -88,10 +90,11 @@ def _runtimes_reason(lines: list[str]) -> str:
 
 
 def _exception(lines: list[str]) -> str:
-    """The first line of a Python exception of several lines; empty where other output follows it."""
+    """The first line of a Python exception. Many have more lines, with hints and details, and Hydra or JAX
+    print others after them: no line after the first says as much."""
     frames = [place for place, line in enumerate(lines) if _FRAME.match(line)]
-    behind = [line for line in lines[frames[-1] + 1 :] if not line[:1].isspace()] if frames else []
-    return behind[0] if len(behind) == 1 else ""
+    behind = lines[frames[-1] + 1 :] if frames else []
+    return next((line for line in behind if not line[:1].isspace()), "")
 
 
 def _last(lines: list[str]) -> str:
@@ -103,8 +106,14 @@ def _last(lines: list[str]) -> str:
 
 def is_of_memory(line: str) -> bool:
     """Whether a line that tells why a program failed says that there was not enough memory, in the words of
-    Java, Node, C++, Rust, Go, Perl, Python, CUDA or the C library."""
+    Java, .NET, Node, C++, Rust, Go, Perl, Python, CUDA, JAX, TensorFlow or the C library."""
     return _NO_MEMORY.search(line) is not None
+
+
+def lacks_memory(kinds: Iterable[str], message: str) -> bool:
+    """Whether an exception says that there was not enough memory: by the names of its types, or, as with
+    PyTorch on a CPU and JAX, by the first line of its message."""
+    return not {"MemoryError", "OutOfMemoryError"}.isdisjoint(kinds) or is_of_memory(headline(message))
 
 
 def kept(message: str) -> str:

@@ -8,9 +8,9 @@ The way of a configuration::
     measure  one reading; called again until the interval is narrow enough
 
 An objective says that a configuration cannot be used by raising one of the four signals below.
-Any other exception makes the outcome ``crashed``, with the traceback's last lines kept; one called
-``MemoryError`` or ``OutOfMemoryError`` makes it ``out-of-memory``. Processes that a configuration has
-started and left behind are killed when its trial is over.
+Any other exception makes the outcome ``crashed``, with the traceback's last lines kept; one that says that
+there was not enough memory makes it ``out-of-memory``. Processes that a configuration has started and left
+behind are killed when its trial is over.
 """
 
 from __future__ import annotations

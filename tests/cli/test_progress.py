@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.cli.progress import LineProgress
+from autotune.cli.progress import LineProgress, seconds_between
 from autotune.session.budget import Spent
 from autotune.session.progress import Opening
 from autotune.space.spec import Budget, MetricSpec
@@ -111,6 +111,15 @@ def test_a_replay_does_not_say_that_it_measures(capsys: pytest.CaptureFixture[st
     progress.defended(1)
     said = capsys.readouterr().err.splitlines()[1:]
     assert said == ["comparing the recorded readings of the default, trial 3", "1 round compared"]
+
+
+def test_a_log_of_a_long_search_has_few_status_lines() -> None:
+    """A search of a night had written a line every five seconds, most of them the same."""
+    elapsed = lines = 0.0
+    while elapsed < 8 * 3600:
+        elapsed, lines = elapsed + seconds_between(elapsed), lines + 1
+    assert lines < 600
+    assert seconds_between(0) == seconds_between(60) == 5
 
 
 def test_a_single_trial_is_one() -> None:

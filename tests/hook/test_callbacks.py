@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -89,7 +89,15 @@ def data() -> tuple[Any, Any]:
 
 @needs("torch", "lightning")
 @pytest.mark.parametrize("run", ["val_loss"], indirect=True)
-def test_lightning(run: Run) -> None:
+@pytest.mark.parametrize(
+    ("by", "batch", "epochs", "validate"),
+    [("epochs", 8, EPOCHS, 1.0), ("steps", 5, 1, 1)],
+    ids=["epochs", "steps of one epoch"],
+)
+def test_lightning(
+    run: Run, by: Literal["epochs", "steps"], batch: int, epochs: int, validate: float
+) -> None:
+    """With ``by="steps"``, a training of one epoch with validations in it was heard once, at its end."""
     import lightning.pytorch as pl
     import torch
     from torch.utils.data import DataLoader, TensorDataset
@@ -110,10 +118,10 @@ def test_lightning(run: Run) -> None:
         def configure_optimizers(self) -> Any:
             return torch.optim.SGD(self.parameters(), lr=run.lr)
 
-    loader = DataLoader(TensorDataset(*data()), batch_size=8)
+    loader = DataLoader(TensorDataset(*data()), batch_size=batch, drop_last=True)
     trainer = pl.Trainer(
-        max_epochs=EPOCHS, callbacks=[ReportToRun(run)], logger=False, accelerator="cpu",
-        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+        max_epochs=epochs, val_check_interval=validate, callbacks=[ReportToRun(run, by=by)], logger=False,
+        accelerator="cpu", enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
     )  # fmt: skip
     trainer.fit(Module(), loader, loader)
 

@@ -101,6 +101,30 @@ SEVERAL_LINES = """Traceback (most recent call last):
            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 autotune.errors.InputError: --set rate=3: a search is choosing the knob 'rate'
   leave out --set rate, or take the knob out of the space"""
+HYDRA = """Error executing job with overrides: ['lr=9']
+Traceback (most recent call last):
+  File "train.py", line 4, in main
+    raise ValueError("lr of 9")
+ValueError: lr of 9
+
+Set the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace."""
+JAX = """Traceback (most recent call last):
+  File "train.py", line 6, in <module>
+    f(x)
+jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 17592186044416 bytes.
+--------------------
+For simplicity, JAX has removed its internal frames from the traceback of the following exception."""
+GROUP = """  + Exception Group Traceback (most recent call last):
+  |   File "a.py", line 1, in <module>
+  |     raise ExceptionGroup('two', [MemoryError('b')])
+  | ExceptionGroup: two (1 sub-exception)
+  +-+---------------- 1 ----------------
+    | MemoryError: b
+    +------------------------------------"""
+TYPER = """Usage: bench.py [OPTIONS] N
+╭─ Error ──────────────╮
+│ Missing argument 'N'. │
+╰──────────────────────╯"""
 REDIS = """*** FATAL CONFIG FILE ERROR (Redis 7.0.15) ***
 Reading the configuration file, at line 3
 >>> 'appendfsync'
@@ -125,7 +149,10 @@ SAID = [
     ),
     (GO, "panic: runtime error: index out of range [5] with length 3"),
     (SEVERAL_LINES, "autotune.errors.InputError: --set rate=3: a search is choosing the knob 'rate'"),
-    (f"{SEVERAL_LINES}\nno room for the table", "no room for the table"),
+    (HYDRA, "ValueError: lr of 9"),
+    (JAX, "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 17592186044416 bytes."),
+    (GROUP, "MemoryError: b"),
+    (TYPER, "Missing argument 'N'."),
     (REDIS, "wrong number of arguments"),
     ("pg_ctl: could not start server\nExamine the log output.", "pg_ctl: could not start server"),
     (SURVIVED, "no room for the table"),
@@ -157,6 +184,12 @@ def test_the_line_that_tells_why(said: str, line: str) -> None:
         ("MemoryError", True),
         ("numpy._core._exceptions._ArrayMemoryError: Unable to allocate 256. TiB", True),
         ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", True),
+        ("jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 1024 bytes.", True),
+        ("grpc: RESOURCE_EXHAUSTED: Received message larger than max", False),
+        ("ResourceExhaustedError: OOM when allocating tensor with shape[1024,1024]", True),
+        ("_duckdb.OutOfMemoryException: Out of Memory Error: failed to allocate data", True),
+        ("Unhandled exception. System.OutOfMemoryException: Array dimensions exceeded", True),
+        ("[2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY", True),
         ("Out of memory!", True),
         ("cc1plus: out of memory allocating 65536 bytes after a total of 1 bytes", True),
         ("fatal error: runtime: out of memory", True),

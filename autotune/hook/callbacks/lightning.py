@@ -17,7 +17,8 @@ except ModuleNotFoundError:
 class ReportToRun(_Callback):  # type: ignore[misc]
     """Reports all that was logged (``val_loss``) after each epoch, and ends the fit where the trial does.
 
-    A step of the search's resource is an epoch, or with ``by="steps"`` an optimiser step.
+    A step of the search's resource is an epoch, or with ``by="steps"`` an optimiser step: then it reports
+    after each validation, too, for there may be but one epoch.
     """
 
     def __init__(self, run: Run, by: Literal["epochs", "steps"] = "epochs") -> None:
@@ -27,7 +28,14 @@ class ReportToRun(_Callback):  # type: ignore[misc]
         self._by = by
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        step = trainer.current_epoch + 1 if self._by == "epochs" else trainer.global_step
+        self._report(trainer, trainer.current_epoch + 1 if self._by == "epochs" else trainer.global_step)
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        within_epoch = trainer.state.fn == "fit" and not trainer.sanity_checking and not trainer.is_last_batch
+        if self._by == "steps" and within_epoch:  # at its end the metrics of the training are known, too
+            self._report(trainer, trainer.global_step)
+
+    def _report(self, trainer: Any, step: int) -> None:
         self._run.report(step, trainer.callback_metrics)
         if self._run.should_stop:
             trainer.should_stop = True

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autotune.errors import listed, nearest
-from autotune.measure.diagnostics import is_of_memory
+from autotune.measure.diagnostics import lacks_memory
 from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
 from autotune.measure.outcome import OWN_DEFAULTS
 
@@ -41,10 +41,9 @@ class Heard:
 
     def failure(self) -> Signal | None:
         """The signal that the program's exception stands for, if it does."""
-        kinds = self.failed.get("kinds", ())
         if kind := _SIGNALS.get(str(self.failed.get("status", ""))):
             return kind(self.message)
-        if "MemoryError" in kinds or "OutOfMemoryError" in kinds or is_of_memory(self.message):
+        if lacks_memory(self.failed.get("kinds", ()), self.message):
             return OutOfMemory(self.message)
         return None
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from autotune.measure.diagnostics import text_of
+from autotune.measure.diagnostics import telling_line, text_of
 from autotune.measure.objective import Context, Objective
 from autotune.measure.program import Finished
 from autotune.measure.reports import Reporter
@@ -33,7 +33,7 @@ _NAMES = ("TypeError", "UnboundLocalError", "ModuleNotFoundError", "IndentationE
 _OF_A_MODULE = r"AttributeError: (?:partially initialized )?module '"
 """With any other object, that it lacks an attribute may follow from a limit."""
 
-_LAST_LINE = re.compile(rf"(?:{'|'.join((*(kind.__name__ for kind in _KINDS), *_NAMES))}): |{_OF_A_MODULE}")
+_KIND = re.compile(rf"(?:{'|'.join((*(kind.__name__ for kind in _KINDS), *_NAMES))}): |{_OF_A_MODULE}")
 _PLACE = re.compile(r'  File "(.+)", line \d+')
 
 _SHELL_EXITS = (126, 127)
@@ -78,10 +78,11 @@ def mistake_of_program(ended: Finished, command: Sequence[str]) -> str:
     if ended.exit_code in _SHELL_EXITS:
         return f"{command[0]}: {ended.how}: {lines[-1].strip()}" if lines else f"{command[0]}: {ended.how}"
     places = [line for line in lines if _PLACE.match(line)]
-    if ended.exit_code != 1 or not places or not _LAST_LINE.match(lines[-1]) or _is_of_none(lines[-1]):
+    said = telling_line(ended.stderr)
+    if ended.exit_code != 1 or not places or not _KIND.match(said) or _is_of_none(said):
         return ""
     file, _, line = places[-1].strip().removeprefix("File ").partition(", ")
-    return f"{lines[-1]} ({Path(file.strip(chr(34))).name}, {line.partition(',')[0]})"
+    return f"{said} ({Path(file.strip(chr(34))).name}, {line.partition(',')[0]})"
 
 
 def _is_of_none(line: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from types import MappingProxyType
 
-from autotune.measure.diagnostics import MOST_TEXT, kept, text_of, writable
+from autotune.measure.diagnostics import MOST_TEXT, kept, lacks_memory, text_of, writable
 from autotune.measure.gpu.failures import classify
 from autotune.measure.objective import Signal, WrongAnswer
 from autotune.measure.phases.mistakes import mistake_in
@@ -59,9 +59,10 @@ def failed(error: BaseException) -> Failed:
         return Failed(error.status, message, stderr, exit_code, signal, metrics, mistake, error.sure)
     if (found := classify(error)) is not None:
         return Failed(found.status, f"{found.name} ({describe(error)})", _trace(error))
-    if any(kind.__name__ in ("MemoryError", "OutOfMemoryError") for kind in type(error).__mro__):
-        return Failed(Status.OUT_OF_MEMORY, describe(error), _trace(error))
-    return Failed(Status.CRASHED, describe(error), _trace(error), mistake=writable(mistake_in(error)))
+    message = describe(error)
+    if lacks_memory((kind.__name__ for kind in type(error).__mro__), message):
+        return Failed(Status.OUT_OF_MEMORY, message, _trace(error))
+    return Failed(Status.CRASHED, message, _trace(error), mistake=writable(mistake_in(error)))
 
 
 def _whole(number: object) -> int | None:

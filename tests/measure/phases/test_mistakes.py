@@ -128,6 +128,13 @@ def test_a_program_in_python_names_its_mistake_in_its_traceback() -> None:
     assert mistake_of_program(ended(1, TRACEBACK.format(last=ending)), ["python3"]).startswith(ending)
 
 
+def test_a_mistake_is_one_whatever_is_printed_after_it() -> None:
+    """Hydra prints how to see more of the traceback: a search went on with a name that does not exist."""
+    hint = "\n\nSet the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n"
+    said = mistake_of_program(ended(1, TRACEBACK.format(last="NameError: no 'x'") + hint), ["python3"])
+    assert said == "NameError: no 'x' (bench.py, line 1)"
+
+
 @pytest.mark.parametrize(
     ("exit_code", "stderr"),
     [

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from autotune.measure.diagnostics import MOST_MESSAGE, MOST_TEXT
 from autotune.measure.phases.raised import failed
+from autotune.status import Status
 
 
 def test_of_fifty_megabytes_of_compiler_output_both_ends_are_kept() -> None:
@@ -23,3 +26,26 @@ def test_a_usual_traceback_is_kept_as_it_is() -> None:
         raise RuntimeError("y" * 10_000)
     except RuntimeError as error:
         assert "y" * 10_000 in failed(error).stderr
+
+
+class JaxRuntimeError(RuntimeError):
+    """As JAX has it: of every kind of failure of the device."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("DefaultCPUAllocator: can't allocate memory. Error code 12 (Cannot allocate memory)"),
+        JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 140737488355328 bytes."),
+        type("OutOfMemoryException", (Exception,), {})("Out of Memory Error: failed\n\nPossible solutions:"),
+        type("Wrapped", (MemoryError,), {})(),
+    ],
+)
+def test_a_lack_of_memory_is_known_by_what_a_framework_says_of_it(error: Exception) -> None:
+    """PyTorch on a CPU, JAX and DuckDB have no MemoryError: their trials had crashed."""
+    assert failed(error).status is Status.OUT_OF_MEMORY
+
+
+def test_a_lack_of_memory_that_is_only_quoted_is_a_crash() -> None:
+    error = RuntimeError("the compiler failed:\nbench.cc:3: catch (std::bad_alloc)")
+    assert failed(error).status is Status.CRASHED
