@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autotune.errors import InputError, Problem, nearest
-from autotune.measure.objective import (
-    Context,
-    Diverged,
-    Infeasible,
-    Objective,
-    OutOfMemory,
-    Signal,
-    WrongAnswer,
-)
+from autotune.measure.objective import SIGNALS, Context, Infeasible, Objective, Signal
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.recordings.formats import seconds_in
 from autotune.measure.recordings.read import read_recording
@@ -51,9 +43,10 @@ class RecordedTimeout(Signal):
     status = Status.TIMEOUT
 
 
-_SIGNALS: Mapping[Status, type[Signal]] = {
-    kind.status: kind
-    for kind in (Infeasible, WrongAnswer, OutOfMemory, Diverged, RecordedCrash, RecordedTimeout)
+_SIGNALS: Mapping[str, type[Signal]] = {
+    **SIGNALS,
+    RecordedCrash.status: RecordedCrash,
+    RecordedTimeout.status: RecordedTimeout,
 }
 
 _PHASE_OF_FAILURE = {Status.INFEASIBLE: "prepare", Status.WRONG: "check"}
