@@ -89,6 +89,11 @@ class Estimate:
         """What a single reading says."""
         return cls(value, value, value, 1)
 
+    @property
+    def interval(self) -> tuple[float, float, float]:
+        """Value and ends."""
+        return self.value, self.low, self.high
+
     def off_by(self, share: float) -> Estimate:
         """The same with an interval that is wider by this share of its ends, either way."""
         ends = (self.low - share * abs(self.low), self.high + share * abs(self.high))

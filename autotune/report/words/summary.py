@@ -29,7 +29,7 @@ from autotune.session.budget import out_of_patience
 from autotune.session.caveats import MOST_OF_A_MESSAGE
 from autotune.session.opening.identity import CALLABLE, command_of
 from autotune.session.remarks.oversubscribed import say_oversubscribed
-from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
+from autotune.session.result import EXHAUSTED, INTERRUPTED, Result
 from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Value, plain
 from autotune.space.reading.given_facts import given_beside
@@ -168,14 +168,14 @@ def _standing(result: Result) -> list[str]:
     lines = []
     if result.speedup is not None and not result.is_default:
         title = ratio_title(result.metric.goal, result.metric.unit)
-        lines.append(f"{title:14} {_ratio(result.speedup)} over the default")
+        lines.append(f"{title:14} {say_ratio(*result.speedup.interval)} over the default")
     if (gain := result.gain) is not None and not result.is_default:
-        said = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)
+        said = say_gain(*gain.interval, result.metric.unit)
         lines.append(f"{'better by':14} {said} than the default")
     vendor = result.vendor
     if vendor is not None:
         also = say_strongest(len(result.baselines))
-        lines.append(f"{'standing':14} {_ratio(vendor)} of {vendor.against}{also}")
+        lines.append(f"{'standing':14} {say_ratio(*vendor.interval)} of {vendor.against}{also}")
     if lines:
         lines.append(f"{'':14} ({_how_sure(result)})")
     if result.remark:
@@ -186,10 +186,6 @@ def _standing(result: Result) -> list[str]:
 def say_strongest(baselines: int) -> str:
     """What the baseline is that a winner is compared with, if there are several."""
     return f", the strongest of {baselines} baselines" if baselines > 1 else ""
-
-
-def _ratio(comparison: Comparison) -> str:
-    return say_ratio(comparison.estimate, comparison.low, comparison.high)
 
 
 def _how_sure(result: Result) -> str:
