@@ -124,3 +124,8 @@ class Outcome:
     artifacts: Mapping[str, bytes] = field(default_factory=dict)
     """Files worth keeping, by role (``"source"``, ``"compiler output"``); stored by content."""
     worker: str = ""
+
+
+def added(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    """The seconds of each phase in two parts of a trial together."""
+    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}
