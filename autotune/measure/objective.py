@@ -84,6 +84,12 @@ class Diverged(Signal):
     status = Status.DIVERGED
 
 
+SIGNALS: Mapping[str, type[Signal]] = {
+    kind.status: kind for kind in (Infeasible, WrongAnswer, OutOfMemory, Diverged)
+}
+"""By the status that it ends a trial with."""
+
+
 @dataclass(frozen=True)
 class Context:
     """What an objective is given besides the configuration."""

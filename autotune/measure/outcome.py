@@ -89,6 +89,11 @@ class Estimate:
         """What a single reading says."""
         return cls(value, value, value, 1)
 
+    @property
+    def interval(self) -> tuple[float, float, float]:
+        """Value and ends."""
+        return self.value, self.low, self.high
+
     def off_by(self, share: float) -> Estimate:
         """The same with an interval that is wider by this share of its ends, either way."""
         ends = (self.low - share * abs(self.low), self.high + share * abs(self.high))
@@ -119,3 +124,8 @@ class Outcome:
     artifacts: Mapping[str, bytes] = field(default_factory=dict)
     """Files worth keeping, by role (``"source"``, ``"compiler output"``); stored by content."""
     worker: str = ""
+
+
+def added(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    """The seconds of each phase in two parts of a trial together."""
+    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}

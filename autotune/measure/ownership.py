@@ -13,6 +13,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from autotune.measure.process_stat import stat_of
+
 PREFIX = "autotune-"
 _OWNED = re.compile(rf"{PREFIX}(\d+)-(\d+)-(\d+)-")
 
@@ -61,9 +63,9 @@ def _started(pid: int) -> int | None:
     ``None`` where this cannot be told, since no more files can be opened, say: nobody is dead for that.
     """
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        fields = stat_of(f"/proc/{pid}")
+        return -1 if fields[0] in b"ZX" else int(fields[19])
     except (FileNotFoundError, ProcessLookupError, IndexError):
         return -1
     except OSError:
         return None
-    return -1 if fields[0] in "ZX" else int(fields[19])

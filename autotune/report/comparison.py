@@ -229,17 +229,16 @@ def workloads(place: Place, study: str | int | None = None) -> pd.DataFrame:
         if len(family) < 2:
             return pd.DataFrame(columns=columns)
         matrix = load_matrix(store, family)
-    minimise = matrix.metric.goal == "minimize"
+    sign = matrix.metric.sign
     rows = []
     for which, cells in enumerate(matrix.cells):
-        known = np.array([cell.value for cell in cells], dtype=np.float64)
-        finite = known[np.isfinite(known)]
-        best = (finite.min() if minimise else finite.max()) if len(finite) else math.nan
+        known = (cell.value for cell in cells if math.isfinite(cell.value))
+        best = min(known, key=lambda value: sign * value, default=math.nan)
         for column, cell in enumerate(cells):
             found = sorted(matrix.found_by[column])
             won = " ".join(f"#{matrix.studies[row].id}" for row in found)
             name = "default" if column == matrix.default else won or f"column {column}"
-            over = _times(cell.value, float(best), 1.0 if minimise else -1.0)
+            over = _times(cell.value, best, sign)
             label = say_workload(matrix.studies[which].workload)
             rows.append((label, name, cell.value, over, cell.status, matrix.held_out[which]))
     return pd.DataFrame(rows, columns=columns)

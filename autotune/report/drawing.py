@@ -64,6 +64,21 @@ def blank(height: float, rows: int = 1, ratios: Sequence[float] | None = None) -
     return figure
 
 
+def plot(height: float) -> tuple[Figure, Axes]:
+    """A figure of ``height`` inches with a single plot, and this plot."""
+    figure = blank(height)
+    return figure, figure.axes[0]
+
+
+def intervals(axes: Axes, rows: Sequence[tuple[str, float, float, float, str]]) -> None:
+    """A dot on a line for each ``(name, value, low, high, colour)``, from the top."""
+    for place, (_, value, low, high, colour) in enumerate(reversed(rows)):
+        axes.hlines([place], [low], [high], color=colour, lw=2.6)
+        axes.plot([value], [place], "o", ms=6, color=colour)
+    axes.set_yticks(range(len(rows)), [name for name, *_ in reversed(rows)])
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+
+
 def dress(axes: Axes) -> None:
     """Give a plot the common style: few lines, quiet colours."""
     axes.set_facecolor(PAPER)
@@ -99,8 +114,7 @@ def legend_above(axes: Axes) -> None:
 
 def nothing(why: str) -> Figure:
     """A figure that only says why there is nothing to draw."""
-    figure = blank(1.2)
-    [axes] = figure.axes
+    figure, axes = plot(1.2)
     axes.set_axis_off()
     axes.text(0.5, 0.5, words(why, 200), ha="center", va="center", color=MUTED, fontsize=SMALL + 1, wrap=True)
     return figure

@@ -32,8 +32,7 @@ def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
     """The best so far over tries (or ``seconds``), every trial, and the expected best of random draws."""
     if frame.empty or not frame["value"].notna().any():
         return drawing.nothing("no trial has a number yet")
-    figure = drawing.blank(3.2)
-    [axes] = figure.axes
+    figure, axes = drawing.plot(3.2)
     x, values = frame[by].to_numpy(), _drawable(frame["value"])
     known = np.isfinite(values)
     if known.sum() > MOST_DOTS:
@@ -117,8 +116,7 @@ def importance_figure(frame: pd.DataFrame) -> Figure:
     from matplotlib.ticker import PercentFormatter
 
     shown = frame.head(MOST_KNOBS).iloc[::-1]
-    figure = drawing.blank(0.7 + 0.27 * len(shown))
-    [axes] = figure.axes
+    figure, axes = drawing.plot(0.7 + 0.27 * len(shown))
     y = np.arange(len(shown))
     axes.barh(y, shown["importance"], height=0.62, color=BEST)
     axes.hlines(y, shown["low"], shown["high"], color=INK, lw=1.4)
@@ -134,8 +132,7 @@ def interactions_figure(frame: pd.DataFrame) -> Figure:
     if frame.empty:
         return drawing.nothing(str(frame.attrs.get("remark", "")))
     names = list(dict.fromkeys([*frame["knob"], *frame["other"]]))
-    figure = drawing.blank(0.9 + 0.42 * len(names))
-    [axes] = figure.axes
+    figure, axes = drawing.plot(0.9 + 0.42 * len(names))
     top = max(float(frame["strength"].max()), 1e-12)
     for row in rows_of(frame):
         one, other = names.index(row.knob), names.index(row.other)
@@ -165,8 +162,7 @@ def pair_figure(frame: pd.DataFrame) -> Figure:
         dict(sorted(zip(frame[place], frame[label], strict=True)))
         for place, label in (("other_place", "other"), ("place", "value"))
     )
-    figure = drawing.blank(0.9 + 0.3 * len(rows))
-    [axes] = figure.axes
+    figure, axes = drawing.plot(0.9 + 0.3 * len(rows))
     for cell in rows_of(frame):
         x, y = list(columns).index(cell.place), list(rows).index(cell.other_place)
         _cell(axes, x, y, float(cell.standing), cell.said if len(columns) <= 8 else "", SMALL - 2)
@@ -184,8 +180,7 @@ def parallel_figure(frame: pd.DataFrame) -> Figure:
     knobs = [name for name in frame.columns if name.startswith("knob.")][:MOST_KNOBS]
     if frame.empty or not knobs:
         return drawing.nothing("no trial has a number yet")
-    figure = drawing.blank(3.6)
-    [axes] = figure.axes
+    figure, axes = drawing.plot(3.6)
     x = np.arange(len(knobs))
     for row in frame.sort_values("quantile", ascending=False).to_dict("records"):
         quantile = float(row["quantile"])
@@ -210,8 +205,7 @@ def failure_figure(frame: pd.DataFrame) -> Figure:
     if frame.empty or not frame["failed"].any():
         return drawing.nothing("no trial failed")
     knobs = list(dict.fromkeys(frame["knob"]))[:MOST_KNOBS]
-    figure = drawing.blank(0.5 + 0.42 * len(knobs))
-    [axes] = figure.axes
+    figure, axes = drawing.plot(0.5 + 0.42 * len(knobs))
     most = int(frame["place"].max()) + 1
     for row in rows_of(frame[frame["knob"].isin(knobs)]):
         y = knobs.index(row.knob)
@@ -260,8 +254,7 @@ def front_figure(frame: pd.DataFrame) -> Figure:
         return drawing.nothing(
             "one goal: there is no front" if len(names) < 2 else "no trial has a number yet"
         )
-    figure = drawing.blank(3.2)
-    [axes] = figure.axes
+    figure, axes = drawing.plot(3.2)
     one, other = (f"metric.{name}" for name in names[:2])
     front = frame[frame["front"]].sort_values(one)
     rest = frame[~frame["front"]]
@@ -282,8 +275,7 @@ def spend_figure(frame: pd.DataFrame) -> Figure:
     shown = frame[frame["where"] == "device"]
     if shown.empty:
         return drawing.nothing("no time was recorded")
-    figure = drawing.blank(1.5 + 0.17 * math.ceil(len(shown) / 3))
-    [axes] = figure.axes
+    figure, axes = drawing.plot(1.5 + 0.17 * math.ceil(len(shown) / 3))
     left = 0.0
     for place, row in enumerate(rows_of(shown)):
         name = f"{row.part} {say_seconds(row.seconds)} ({row.share:.0%})"
@@ -303,16 +295,13 @@ def finale_figure(frame: pd.DataFrame) -> Figure:
     """Winner, other finalists, default and baselines, each with its interval, as measured again."""
     if frame.empty:
         return drawing.nothing("nothing was measured again")
-    figure = drawing.blank(0.75 + 0.27 * len(frame))
-    [axes] = figure.axes
+    figure, axes = drawing.plot(0.75 + 0.27 * len(frame))
     colours = {"winner": GOOD, "default": BAD, "baseline": RANDOM}
-    for place, row in enumerate(rows_of(frame.iloc[::-1])):
-        colour = colours.get(row.role, TRIAL)
-        axes.hlines([place], [row.low], [row.high], color=colour, lw=2.6)
-        axes.plot([row.value], [place], "o", ms=6, color=colour)
-    named = [f"{row.label}, the winner" if row.role == "winner" else row.label for row in rows_of(frame)]
-    axes.set_yticks(range(len(frame)), [words(name, 30) for name in named[::-1]])
-    axes.set_ylim(-0.6, len(frame) - 0.4)
+    rows = []
+    for row in rows_of(frame):
+        name = f"{row.label}, the winner" if row.role == "winner" else row.label
+        rows.append((words(name, 30), row.value, row.low, row.high, colours.get(row.role, TRIAL)))
+    drawing.intervals(axes, rows)
     drawing.scale(axes, [*frame["low"], *frame["high"]], "x")
     drawing.with_unit(axes, frame.attrs.get("unit", ""), "x")
     drawing.label(axes, frame.attrs.get("metric", ""))

@@ -24,16 +24,13 @@ def studies_figure(frame: pd.DataFrame) -> Figure:
     shown = frame[frame["speedup"].notna()].head(MOST_STUDIES)
     if shown.empty:
         return drawing.nothing("no study has been defended against its default yet")
-    figure = drawing.blank(0.7 + 0.28 * len(shown))
-    [axes] = figure.axes
-    for place, row in enumerate(rows_of(shown.iloc[::-1])):
-        colour = GOOD if row.low > 1 else TRIAL
-        ends = [max(row.low, row.speedup / 20), min(row.high, row.speedup * 20)]
-        axes.hlines([place], [ends[0]], [ends[1]], color=colour, lw=2.6)
-        axes.plot([row.speedup], [place], "o", ms=6, color=colour)
+    figure, axes = drawing.plot(0.7 + 0.28 * len(shown))
+    rows = []
+    for row in rows_of(shown):
+        low, high = max(row.low, row.speedup / 20), min(row.high, row.speedup * 20)
+        rows.append((words(row.study, 24), row.speedup, low, high, GOOD if row.low > 1 else TRIAL))
+    drawing.intervals(axes, rows)
     axes.axvline(1.0, color=MUTED, lw=1, ls="--")
-    axes.set_ylim(-0.6, len(shown) - 0.4)
-    axes.set_yticks(range(len(shown)), [words(name, 24) for name in shown["study"][::-1]])
     drawing.scale(axes, [*shown["speedup"], 1.0], "x")
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
@@ -48,18 +45,15 @@ def regressions_figure(frame: pd.DataFrame) -> Figure:
     shown = frame[frame["ratio"].notna()]
     if shown.empty:
         return drawing.nothing("nothing to compare")
-    figure = drawing.blank(0.7 + 0.28 * len(shown))
-    [axes] = figure.axes
+    figure, axes = drawing.plot(0.7 + 0.28 * len(shown))
     colours = {"worse": BAD, "better": GOOD}
-    for place, row in enumerate(rows_of(shown.iloc[::-1])):
-        colour = colours.get(row.verdict, TRIAL)
+    rows = []
+    for row in rows_of(shown):
         low, high = (end if math.isfinite(end) else row.ratio for end in (row.low, row.high))
-        axes.hlines([place], [low], [high], color=colour, lw=2.6)
-        axes.plot([row.ratio], [place], "o", ms=6, color=colour)
+        name = words(f"{row.study}: {row.who}", 30)
+        rows.append((name, row.ratio, low, high, colours.get(row.verdict, TRIAL)))
+    drawing.intervals(axes, rows)
     axes.axvline(1.0, color=MUTED, lw=1, ls="--")
-    axes.set_ylim(-0.6, len(shown) - 0.4)
-    names = [words(f"{row.study}: {row.who}", 30) for row in rows_of(shown.iloc[::-1])]
-    axes.set_yticks(range(len(shown)), names)
     drawing.label(axes, "over the first study: above 1 is worse")
     return figure
 
@@ -69,8 +63,7 @@ def matrix_figure(frame: pd.DataFrame, row: str, column: str, value: str) -> Fig
     if frame.empty:
         return drawing.nothing("nothing to compare")
     rows, columns = list(dict.fromkeys(frame[row])), list(dict.fromkeys(frame[column]))
-    figure = drawing.blank(0.9 + 0.32 * len(rows))
-    [axes] = figure.axes
+    figure, axes = drawing.plot(0.9 + 0.32 * len(rows))
     away = np.abs(frame[value].to_numpy(dtype=np.float64) - 1.0)
     most = float(np.nanquantile(away, 0.8)) if np.isfinite(away).any() else 1.0
     for place in range(len(frame)):
@@ -101,8 +94,7 @@ def progress_figure(frame: pd.DataFrame) -> Figure:
     shown = frame.head(MOST_STUDIES)
     if shown.empty:
         return drawing.nothing("no study in this store")
-    figure = drawing.blank(1.2 + 0.28 * len(shown))
-    [axes] = figure.axes
+    figure, axes = drawing.plot(1.2 + 0.28 * len(shown))
     y = np.arange(len(shown))[::-1]
     left = np.zeros(len(shown))
     parts = (

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.report.text import one_line, shown
-from autotune.space.configuration import FrozenMap, plain
+from autotune.space.configuration import plain
 
 Floats = NDArray[np.float64]
 
@@ -75,15 +75,8 @@ def say_value_of(value: object) -> str:
     """A knob's value as a label: ``true``, ``i, j, k``, ``0.001``."""
     if value is None:
         return "-"
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, float):
         return f"{value:.4g}"
-    if isinstance(value, (tuple, list)):
-        return one_line(", ".join(map(shown, value)), LONGEST_LABEL)
-    if isinstance(value, (Mapping, FrozenMap)):
-        pairs = (f"{shown(item)}: {shown(place)}" for item, place in value.items())
-        return one_line(", ".join(pairs), LONGEST_LABEL)
     return one_line(shown(value), LONGEST_LABEL)
 
 
@@ -94,7 +87,7 @@ def say_configuration(configuration: Mapping[str, Any]) -> str:
 
 def _within_brackets(value: object) -> str:
     said = say_value_of(value)
-    if isinstance(value, (Mapping, FrozenMap)):
+    if isinstance(value, Mapping):
         return f"{{{said}}}"
     return f"[{said}]" if isinstance(value, (tuple, list)) else said
 

@@ -48,7 +48,7 @@ def say_estimate(estimate: Estimate, unit: str = "", digits: int = USUAL_DIGITS)
     ends = estimate.low, estimate.high
     if ends[0] == ends[1] or not all(map(math.isfinite, (estimate.value, *ends))):
         return say_value(estimate.value, unit, digits)
-    return say_gain(estimate.value, estimate.low, estimate.high, unit, digits)
+    return say_gain(*estimate.interval, unit, digits)
 
 
 def _scale(value: float, unit: str) -> tuple[float, str]:

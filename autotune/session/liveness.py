@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from autotune.measure.process_stat import stat_of
 from autotune.store.records import SessionRecord
 
 SAME_SECONDS = 1.0
@@ -48,11 +49,9 @@ def lives(session: SessionRecord) -> bool | None:
 def _started(pid: int) -> float:
     """When a process started: in seconds since the boot on Linux, elsewhere since the epoch."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_bytes()
+        return int(stat_of(f"/proc/{pid}")[19]) / os.sysconf("SC_CLK_TCK")
     except OSError:
         return psutil.Process(pid).create_time()
-    # The name of the program comes second, in parentheses, and may hold anything (proc_pid_stat(5)).
-    return int(told.rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def _numbering() -> dict[str, str]:

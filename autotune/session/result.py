@@ -32,6 +32,11 @@ class Comparison:
     low: float
     high: float
 
+    @property
+    def interval(self) -> tuple[float, float, float]:
+        """Estimate and ends."""
+        return self.estimate, self.low, self.high
+
     def to_document(self) -> dict[str, object]:
         return asdict(self)
 

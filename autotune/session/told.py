@@ -16,7 +16,7 @@ from autotune.measure.diagnostics import kept, writable
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.phases.raised import both_ends
 from autotune.measure.rules.bounds import beyond_bounds
-from autotune.measure.rules.statistics import estimate
+from autotune.measure.rules.statistics import estimates
 from autotune.space.spec import MetricSpec, StudySpec
 from autotune.status import Status
 
@@ -58,18 +58,15 @@ def outcome_of(
     if problems:
         raise InputError(problems)
     status, message = Status(status), writable(message)
-    estimates = {
-        name: estimate([r.value for r in readings if r.metric == name], spec.measure.confidence)
-        for name in given
-    }
+    metrics = estimates(readings, spec.measure.confidence)
     if status is Status.OK:
         missing = [g.name for g in spec.goals if g.name not in given]
         if missing:
             raise InputError(f"a trial that is ok needs its metrics: {', '.join(missing)} missing")
-        status, message = beyond_bounds(spec.metrics, estimates) or (status, message)
+        status, message = beyond_bounds(spec.metrics, metrics) or (status, message)
     return Outcome(
         status=status,
-        metrics=estimates,
+        metrics=metrics,
         readings=tuple(readings),
         phases={"measure": float(seconds)},
         message=kept(message),

@@ -21,6 +21,12 @@ class Metric:
     unit: str = ""
     goal: str = "minimize"
 
+    @property
+    def interval(self) -> tuple[float, float, float]:
+        """Value and ends, which are the value where there is no interval."""
+        low = self.value if self.low is None else self.low
+        return self.value, low, self.value if self.high is None else self.high
+
 
 @dataclass(frozen=True)
 class Speedup:
@@ -29,6 +35,11 @@ class Speedup:
     estimate: float
     low: float
     high: float
+
+    @property
+    def interval(self) -> tuple[float, float, float]:
+        """Estimate and ends."""
+        return self.estimate, self.low, self.high
 
 
 @dataclass(frozen=True)

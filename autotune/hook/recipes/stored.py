@@ -148,7 +148,7 @@ def _verdict(store: Store, study: StudyRecord) -> _Won | None:
         "speedup": Speedup(speedup["estimate"], speedup["low"], speedup["high"]) if speedup else None,
         "defended": True,
         "is_default": bool(last.document.get("is_default")),
-        "tuned": _day(last.created_at),
+        "tuned": day_of(last.created_at),
     }
     session = next((s for s in store.sessions(study.id) if s.id == last.session_id), None)
     return fields, store.environment(session.environment_hash if session else "")
@@ -166,7 +166,7 @@ def _best_so_far(store: Store, study: StudyRecord) -> _Won | None:
         "configuration": {name: plain(value) for name, value in trial.configuration.items()},
         "metric": _metric(goal, measured),
         "is_default": trial.reason.get("kind") == "default",
-        "tuned": _day(trial.finished_at or study.created_at),
+        "tuned": day_of(trial.finished_at or study.created_at),
     }
     return fields, store.environment(trial.environment_hash or study.environment_hash)
 
@@ -188,7 +188,8 @@ def _sources(store: Store, study: StudyRecord) -> dict[str, bytes]:
     }
 
 
-def _day(at: float) -> str:
+def day_of(at: float) -> str:
+    """A time in POSIX seconds as ``2026-11-21``."""
     return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 

@@ -110,11 +110,8 @@ def _unmeasurable(recipe: Recipe, replayed: bool) -> str:
 def claim_of(recipe: Recipe) -> Claim:
     """What the recipe claims, to be compared with the new measurement."""
     metric, speedup = recipe.metric, recipe.speedup
-    value = None
-    if metric is not None:
-        low = metric.value if metric.low is None else metric.low
-        value = (metric.value, low, metric.value if metric.high is None else metric.high)
-    said = None if speedup is None or recipe.is_default else (speedup.estimate, speedup.low, speedup.high)
+    value = metric.interval if metric is not None else None
+    said = None if speedup is None or recipe.is_default else speedup.interval
     state = State(recipe.shares, {}) if recipe.shares else None
     return Claim(Configuration(recipe.configuration), value, said, state=state)
 

@@ -236,14 +236,15 @@ class _Held:
             return False
 
     def send(self, data: bytes) -> None:
-        if self._connection is None or not self.intact:
-            raise OSError("its connection was closed by this program")
-        self._connection.send(data, socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)
+        self._open().send(data, socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)
 
     def receive(self) -> bytes:
+        return self._open().recv(len(ANSWER), socket.MSG_DONTWAIT)
+
+    def _open(self) -> socket.socket:
         if self._connection is None or not self.intact:
             raise OSError("its connection was closed by this program")
-        return self._connection.recv(len(ANSWER), socket.MSG_DONTWAIT)
+        return self._connection
 
     def release(self) -> bool:
         """Unlock and close it, since a forked child would keep the lock. Returns whether it was intact."""

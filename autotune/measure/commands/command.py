@@ -45,13 +45,13 @@ from typing import Any
 import numpy as np
 
 from autotune.errors import InputError
-from autotune.measure.commands.another_python import say_another_python
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.handing import Missed, missed_knobs
 from autotune.measure.commands.heard import Heard
 from autotune.measure.commands.left_running import ended_with_run
 from autotune.measure.commands.metrics import mark_as_old, read_metrics
 from autotune.measure.commands.problems import problems
+from autotune.measure.commands.python_program import say_another_python
 from autotune.measure.commands.run import FOLDER_VARIABLE, CommandRun
 from autotune.measure.commands.run_listener import Overlong, RunListener
 from autotune.measure.commands.shared_folder import BuildStamp, alone_at

@@ -9,16 +9,18 @@ knob that it was given cannot be known. But a knob that never reached it was not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from autotune.measure.commands.placeholders import named_in
+from autotune.measure.commands.python_program import script_of
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.loading.sources import source_files
 from autotune.measure.outcome import UNREACHED
 from autotune.provenance.code.files import is_file
 from autotune.space.configuration import Configuration
-from autotune.space.placeholders import CONFIG, FOLDER, names
+from autotune.space.placeholders import CONFIG, FOLDER
 from autotune.space.spec import CommandObjective
 
 _NONE_WRITTEN = (
@@ -73,7 +75,8 @@ def hands_nothing(spec: CommandObjective) -> str:
     written = any(_is_knob(spec, name) for name in _written(spec))
     whole = spec.config_file and not spec.config_text
     commands = [command for command in (spec.arguments, spec.prepare, spec.check) if command]
-    if written or whole or not all(_is_script(command, spec.base) for command in commands):
+    scripts = map(script_of, commands)
+    if written or whole or not all(script and is_file(spec.base / script) for script in scripts):
         return ""
     if any(_MAY_ASK.search(file.read_bytes()) for file in source_files(spec)):
         return ""
@@ -87,12 +90,6 @@ _MAY_ASK = re.compile(
 """Words in a script by which knobs may reach it, or a program that it starts."""
 
 
-def _is_script(command: Sequence[str], base: Path) -> bool:
-    """Whether it is ``python bench.py`` with a file that exists."""
-    by_python = Path(command[0]).name.startswith("python") and len(command) > 1
-    return by_python and command[1].endswith(".py") and is_file(base / command[1])
-
-
 def unwritten(spec: CommandObjective, knobs: Iterable[str]) -> list[str]:
     """Those of ``knobs`` that neither a text of the command nor its config file has."""
     if spec.config_file and not spec.config_text:
@@ -104,8 +101,7 @@ def unwritten(spec: CommandObjective, knobs: Iterable[str]) -> list[str]:
 def _written(spec: CommandObjective) -> set[str]:
     """The names of all placeholders."""
     commands = (*spec.arguments, *spec.prepare, *spec.check)
-    texts = (*commands, *spec.environment.values(), spec.config_text)
-    return {name for text in texts for name, _ in names(text)}
+    return named_in(*commands, *spec.environment.values(), spec.config_text)
 
 
 def _is_knob(spec: CommandObjective, name: str) -> bool:

@@ -8,12 +8,8 @@ from typing import Any
 
 from autotune.errors import listed, nearest
 from autotune.measure.diagnostics import lacks_memory
-from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
+from autotune.measure.objective import SIGNALS, OutOfMemory, Signal
 from autotune.measure.outcome import OWN_DEFAULTS
-
-_SIGNALS: Mapping[str, type[Signal]] = {
-    kind.status.value: kind for kind in (Infeasible, WrongAnswer, OutOfMemory, Diverged)
-}
 
 
 @dataclass
@@ -41,7 +37,7 @@ class Heard:
 
     def failure(self) -> Signal | None:
         """The signal that the program's exception stands for, if it does."""
-        if kind := _SIGNALS.get(str(self.failed.get("status", ""))):
+        if kind := SIGNALS.get(str(self.failed.get("status", ""))):
             return kind(self.message)
         if lacks_memory(self.failed.get("kinds", ()), self.message):
             return OutOfMemory(self.message)

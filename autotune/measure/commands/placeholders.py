@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from autotune.space import placeholders
 from autotune.space.configuration import FrozenMap, Value, freeze, plain
@@ -45,6 +46,11 @@ def placeholder_values(
     return values | {name: as_text(value) for name, value in configuration.items()}
 
 
+def named_in(*texts: str) -> set[str]:
+    """The names of all placeholders in some texts."""
+    return {name for text in texts for name, _ in placeholders.names(text)}
+
+
 def config_document(ending: str, configuration: Mapping[str, Value]) -> str:
     """The configuration as the text of a config file: ``.json``, ``.yaml``, ``.yml``, ``.toml`` or ``.env``.
 
@@ -69,25 +75,8 @@ def _json(configuration: Mapping[str, Value]) -> str:
     return json.dumps({name: plain(value) for name, value in configuration.items()}, indent=1) + "\n"
 
 
-def _yaml(configuration: Mapping[str, Value]) -> str:
-    return _lines(configuration, ": ")
-
-
-def _toml(configuration: Mapping[str, Value]) -> str:
-    return _lines(configuration, " = ")
-
-
 def _env(configuration: Mapping[str, Value]) -> str:
     return "".join(f"{name}={shlex.quote(as_text(value))}\n" for name, value in configuration.items())
-
-
-_WRITERS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
-    ".json": _json,
-    ".yaml": _yaml,
-    ".yml": _yaml,
-    ".toml": _toml,
-    ".env": _env,
-}
 
 
 def _lines(configuration: Mapping[str, Value], equals: str) -> str:
@@ -95,6 +84,15 @@ def _lines(configuration: Mapping[str, Value], equals: str) -> str:
     return "".join(
         f"{yaml_key(name)}{equals}{_literal(value, equals)}\n" for name, value in configuration.items()
     )
+
+
+_WRITERS: Mapping[str, Callable[[Mapping[str, Value]], str]] = {
+    ".json": _json,
+    ".yaml": partial(_lines, equals=": "),
+    ".yml": partial(_lines, equals=": "),
+    ".toml": partial(_lines, equals=" = "),
+    ".env": _env,
+}
 
 
 def _literal(value: Value, equals: str) -> str:

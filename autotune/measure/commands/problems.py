@@ -6,11 +6,10 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from autotune.errors import Problem, nearest
-from autotune.measure.commands.another_python import own_python
 from autotune.measure.commands.handing import hands_nothing
+from autotune.measure.commands.python_program import own_python, script_of
 from autotune.provenance.code.files import is_file
 from autotune.space.placeholders import fill, names
 from autotune.space.spec import CommandObjective, MetricSpec
@@ -58,9 +57,8 @@ def _program_problem(program: str, spec: CommandObjective) -> Problem | None:
 
 def _script_problem(command: Sequence[str], spec: CommandObjective) -> Problem | None:
     """That the file of ``python bench.py`` does not exist, unless ``prepare`` may make it."""
-    script = command[1] if len(command) > 1 else ""
-    by_python = Path(command[0]).name.startswith("python") and script.endswith(".py")
-    if not by_python or spec.prepare or names(script) or is_file(spec.base / script):
+    script = script_of(command)
+    if not script or spec.prepare or names(script) or is_file(spec.base / script):
         return None
     beside = [file.name for file in spec.base.glob("*.py")]
     return Problem(

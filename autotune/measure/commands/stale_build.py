@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from autotune.measure.commands.placeholders import named_in
 from autotune.measure.program import Finished
-from autotune.space.placeholders import names
 from autotune.space.spec import CommandObjective
 
 _TOOL = r"(g?make|ninja)(\[\d+\])?: "
@@ -25,8 +25,8 @@ def built_with(spec: CommandObjective, values: Mapping[str, str]) -> str:
     """
     if spec.config_file and not spec.config_text:
         return ""
-    elsewhere = _names(*spec.arguments, *spec.check, *spec.environment.values(), spec.config_text)
-    return "\n".join(f"{name}={values.get(name, '')}" for name in sorted(_names(*spec.prepare) - elsewhere))
+    elsewhere = named_in(*spec.arguments, *spec.check, *spec.environment.values(), spec.config_text)
+    return "\n".join(f"{name}={values.get(name, '')}" for name in sorted(named_in(*spec.prepare) - elsewhere))
 
 
 def say_nothing_built(ended: Finished) -> str:
@@ -39,7 +39,3 @@ def say_nothing_built(ended: Finished) -> str:
         f"the prepare command built nothing ({lines[-1]}), so what was built with other knobs would be"
         " measured: let it build each time, as make -B does"
     )
-
-
-def _names(*texts: str) -> set[str]:
-    return {name for text in texts for name, _ in names(text)}

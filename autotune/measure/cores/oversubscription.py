@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median_low
 
 from autotune.measure.outcome import READY_THREADS
+from autotune.measure.process_stat import stat_of
 
 FIRST_SECONDS = 0.004
 """From the start to the first look. Earlier, a thread that starts another and waits for it may still be
@@ -85,8 +86,7 @@ def ready_threads(pid: int, cores: Set[int], below: int = 0) -> int:
         for task in _tasks(process):
             seen += 1
             with suppress(OSError, IndexError):  # it has ended
-                # The name in parentheses may hold blanks and parentheses itself.
-                if (task / "stat").read_bytes().rsplit(b")", 1)[1].split()[0] == b"R":
+                if stat_of(task)[0] == b"R":
                     ready += os.sched_getaffinity(int(task.name)) <= cores
             processes += _children(task)
         if seen > MOST_TASKS:

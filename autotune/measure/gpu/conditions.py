@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import reduce
+from operator import or_
 
 THROTTLED = "throttled"
 """Why a reading is discarded."""
@@ -46,14 +48,7 @@ class Conditions:
 
     def numbers(self) -> dict[str, float]:
         """The known values by name, for the context of a reading."""
-        named = {
-            "sm_clock_mhz": self.sm_clock_mhz,
-            "memory_clock_mhz": self.memory_clock_mhz,
-            "temperature_c": self.temperature_c,
-            "power_watts": self.power_watts,
-            "throttle_reasons": self.throttle_reasons,
-        }
-        return {name: float(value) for name, value in named.items() if value is not None}
+        return {name: float(value) for name, value in asdict(self).items() if value is not None}
 
 
 def reasons_in(mask: int | None) -> tuple[str, ...]:
@@ -80,12 +75,7 @@ def why_throttled(before: Conditions, after: Conditions, steady_mhz: float | Non
 def together(before: Conditions, after: Conditions) -> Conditions:
     """The conditions for the context of a reading: as after it, with the throttle reasons of both moments."""
     masks = [c.throttle_reasons for c in (before, after) if c.throttle_reasons is not None]
-    mask = None
-    for found in masks:
-        mask = (mask or 0) | found
-    return Conditions(
-        after.sm_clock_mhz, after.memory_clock_mhz, after.temperature_c, after.power_watts, mask
-    )
+    return replace(after, throttle_reasons=reduce(or_, masks) if masks else None)
 
 
 @dataclass(frozen=True)

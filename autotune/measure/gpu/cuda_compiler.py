@@ -119,14 +119,3 @@ def options(architecture: str, macros: Mapping[str, Value]) -> list[str]:
 def architecture(compute_capability: float) -> str:
     """``sm_90`` for 9.0."""
     return f"sm_{round(compute_capability * 10)}"
-
-
-__all__ = [
-    "CompilerRefusal",
-    "CudaCompiler",
-    "NvccCompiler",
-    "NvrtcCompiler",
-    "architecture",
-    "find_compiler",
-    "options",
-]

@@ -22,19 +22,15 @@ class EventSource(Protocol):
 
     def record(self) -> Any:
         """A mark after all work that was submitted to the device so far."""
-        ...
 
     def elapsed(self, start: Any, end: Any) -> float:
         """Seconds between two marks that the device has passed."""
-        ...
 
     def wait(self, mark: Any) -> None:
         """Wait until the device has passed a mark; raises the error of work before it."""
-        ...
 
     def synchronise(self) -> None:
         """Wait until the device has done all work that was submitted; raises the error of that work."""
-        ...
 
 
 class CudaEvents:

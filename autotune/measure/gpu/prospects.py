@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autotune.measure.gpu import probing
-from autotune.measure.gpu.cuda_compiler import CompilerRefusal, CudaCompiler, find_compiler, options
+from autotune.measure.gpu.cuda_compiler import CudaCompiler, find_compiler, options
+from autotune.measure.gpu.nvrtc import CompilerRefusal
 from autotune.provenance.device import query_gpus
 from autotune.provenance.host.gpus import Gpus, GpuState, read_gpus
 from autotune.provenance.probe import Capability

@@ -90,6 +90,3 @@ def shaken(source: str, name: str) -> str:
     """The source with delays. Its lines keep their numbers in messages about ``name``."""
     held_from_the_start = _KERNEL.sub(lambda head: f"{head.group()} autotune_hold();", source)
     return f'{PRELUDE}#line 1 "{name}"\n{held_from_the_start}'
-
-
-__all__ = ["PRELUDE", "shaken", "shares_between_threads"]

@@ -82,23 +82,18 @@ class Apparatus(Protocol):
 
     def flush(self) -> None:
         """Let the device overwrite its last-level cache, without waiting for that."""
-        ...
 
     def hold(self, seconds: float) -> None:
         """Keep the device busy for about so long, so that its queue fills meanwhile."""
-        ...
 
     def capture(self, run: Callable[[], None]) -> Callable[[], None]:
         """A function that replays all launches of ``run`` as one. Raises :class:`CannotCapture`."""
-        ...
 
     def free_bytes(self) -> int:
         """Free memory of the device."""
-        ...
 
     def relocate(self, gap_bytes: int) -> None:
         """Let later allocations lie elsewhere in memory, behind a gap of this size."""
-        ...
 
 
 class CannotCapture(Exception):  # noqa: N818 - an answer

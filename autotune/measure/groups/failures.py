@@ -8,13 +8,13 @@ behind).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autotune.measure.diagnostics import signal_name
 from autotune.measure.groups.board import Beat
 from autotune.measure.groups.messages import Raised
-from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, Signal, WrongAnswer
+from autotune.measure.objective import SIGNALS, OutOfMemory, Signal, WrongAnswer
 from autotune.status import Status
 
 SLOW_FACTOR = 1.5
@@ -40,6 +40,13 @@ class NetworkLost(Signal):
     """The network of the ranks has broken down, which is not the fault of the configuration."""
 
     status = Status.LOST
+
+
+_SIGNALS: Mapping[str, type[Signal]] = {
+    **SIGNALS,
+    RankSilent.status: RankSilent,
+    NetworkLost.status: NetworkLost,
+}
 
 
 @dataclass(frozen=True)
@@ -98,22 +105,9 @@ def _raised(rank: RankState) -> Signal:
     raised = rank.raised
     assert raised is not None
     text = f"rank {rank.rank}: {raised.message}"
-    found: Signal
-    match raised.status:
-        case Status.WRONG:
-            found = WrongAnswer(text, raised.metrics)
-        case Status.INFEASIBLE:
-            found = Infeasible(text)
-        case Status.OUT_OF_MEMORY:
-            found = OutOfMemory(text)
-        case Status.DIVERGED:
-            found = Diverged(text)
-        case Status.TIMEOUT:
-            found = RankSilent(text)
-        case Status.LOST:
-            found = NetworkLost(text)
-        case _:
-            found = RankDied(text)
+    found = _SIGNALS.get(raised.status, RankDied)(text)
+    if isinstance(found, WrongAnswer):
+        found.metrics = dict(raised.metrics)
     found.stderr = raised.stderr
     return found
 

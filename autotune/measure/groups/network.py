@@ -32,7 +32,6 @@ class Port(Protocol):
 
     def enter(self) -> Joined:
         """Join. The process still has a single thread, and no socket but the one to its starter."""
-        ...
 
 
 class Network(Protocol):
@@ -41,26 +40,21 @@ class Network(Protocol):
     @property
     def facts(self) -> Mapping[str, object]:
         """How the ranks are connected, as JSON; kept with each trial."""
-        ...
 
     @property
     def processes(self) -> frozenset[int]:
         """The ids of its own processes."""
-        ...
 
     def ports(self, world: int) -> Sequence[Port]: ...
 
     def connect(self, joined: Sequence[Joined]) -> None:
         """Connect the ranks, all of which have joined; their descriptors are those of this process."""
-        ...
 
     def failure(self) -> str:
         """Why it no longer works; empty while it does."""
-        ...
 
     def close(self) -> None:
         """Remove all of it. May be called twice."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 from autotune.measure.groups.board import Board
 from autotune.measure.groups.device import DeviceLimits
@@ -21,6 +20,7 @@ from autotune.measure.groups.failures import RankState
 from autotune.measure.groups.messages import Call, Done, Entered, Raised
 from autotune.measure.groups.network import Joined, Port
 from autotune.measure.groups.rank import RankBirth
+from autotune.measure.process_stat import stat_of
 from autotune.measure.workers.bootstrap import python_command
 from autotune.measure.workers.channel import BrokenChannel, Splitter, frame
 from autotune.measure.workers.descendants import descendants
@@ -119,7 +119,7 @@ class RankProcess:
             exit_code=self.exit_code,
             memory_kills=self.limits.kills(),
             cap=cap.bytes if cap is not None else 0,
-            stopped=_state(self.pid) in "Tt",
+            stopped=_state(self.pid) in b"Tt",
             raised=self.answer if isinstance(self.answer, Raised) else None,
         )
 
@@ -149,8 +149,8 @@ def _threads(cores: int) -> dict[str, str]:
     return {name: str(max(1, cores)) for name in names if name not in os.environ}
 
 
-def _state(pid: int) -> str:
+def _state(pid: int) -> bytes:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        return stat_of(f"/proc/{pid}")[0]
     except (OSError, IndexError):
-        return "?"
+        return b"?"

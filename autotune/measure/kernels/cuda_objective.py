@@ -11,14 +11,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from autotune.measure.clocks import perf_counter
-from autotune.measure.gpu.cuda_compiler import (
-    CompilerRefusal,
-    CudaCompiler,
-    architecture,
-    find_compiler,
-    options,
-)
+from autotune.measure.gpu.cuda_compiler import CudaCompiler, architecture, find_compiler, options
 from autotune.measure.gpu.driver import Dimensions, Driver, DriverError
+from autotune.measure.gpu.nvrtc import CompilerRefusal
 from autotune.measure.gpu.ptxas import KernelResources, names_kernels, read_log
 from autotune.measure.gpu.shaking import shaken, shares_between_threads
 from autotune.measure.gpu.tensors import Tensor

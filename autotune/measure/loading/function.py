@@ -42,11 +42,11 @@ class FunctionObjective(Objective):
         self._parameters = _parameters(function)
         self._facts = {
             p.name: context.workload[p.name]
-            for p in (self._parameters or {}).values()
+            for p in self._parameters.values()
             if p.kind in _BY_NAME and p.name in context.workload and p.name not in (*knobs, *_GIVEN, *WHOLE)
         }
         self._given = (*_GIVEN, *self._facts)
-        self._required = [p.name for p in (self._parameters or {}).values() if _is_required(p)]
+        self._required = [p.name for p in self._parameters.values() if _is_required(p)]
 
     @property
     def _name(self) -> str:
@@ -58,7 +58,7 @@ class FunctionObjective(Objective):
     def problems(self, knobs: Collection[str]) -> list[Problem]:
         """Where the parameters of the function and the knobs of a space do not fit each other."""
         parameters = self._parameters
-        if not knobs or parameters is None or self._takes_whole(knobs):
+        if not knobs or self._takes_whole(knobs):
             return []
         name = self._name
         named = [p for p in parameters.values() if p.kind in _BY_NAME]
@@ -95,22 +95,18 @@ class FunctionObjective(Objective):
         ]
 
     def _takes_whole(self, knobs: Collection[str]) -> bool:
-        if self._parameters is None:
-            return False
         required = [name for name in self._parameters if name not in self._given]
         return len(required) == 1 and required[0] in WHOLE and required[0] not in knobs
 
     def _arguments(self, configuration: Configuration) -> dict[str, Any]:
-        if self._takes_whole(configuration) and self._parameters is not None:
-            arguments: dict[str, Any] = {
-                name: configuration for name in self._parameters if name not in self._given
-            }
+        arguments = {name: _given(fact) for name, fact in self._facts.items()}
+        if self._takes_whole(configuration):
+            arguments |= {name: configuration for name in self._parameters if name not in self._given}
         else:
-            arguments = {name: _given(value) for name, value in configuration.items()}
-        arguments = {**{name: _given(fact) for name, fact in self._facts.items()}, **arguments}
-        if self._parameters and WORKLOAD in self._parameters:
+            arguments |= {name: _given(value) for name, value in configuration.items()}
+        if WORKLOAD in self._parameters:
             arguments.setdefault(WORKLOAD, _given(self.context.workload))
-        if self._parameters and REPORT in self._parameters:
+        if REPORT in self._parameters:
             arguments.setdefault(REPORT, self.report)
         if missing := [name for name in self._required if name not in arguments]:
             names = ", ".join(map(repr, missing))
@@ -131,9 +127,9 @@ def _is_required(parameter: inspect.Parameter) -> bool:
     return parameter.kind in _BY_NAME and parameter.default is inspect.Parameter.empty
 
 
-def _parameters(function: MeasureFunction) -> Mapping[str, inspect.Parameter] | None:
-    """The parameters by name; ``None`` for what has no signature (some functions written in C)."""
+def _parameters(function: MeasureFunction) -> Mapping[str, inspect.Parameter]:
+    """The parameters by name. What has no signature (some functions written in C) may take any knob."""
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
-        return None
+        return {"knobs": inspect.Parameter("knobs", inspect.Parameter.VAR_KEYWORD)}

@@ -12,7 +12,7 @@ from autotune.measure.forked import forks_end_here
 from autotune.measure.outcome import MISTAKE, SURE, Estimate, Outcome, Reading
 from autotune.measure.phases.raised import Failed, failed
 from autotune.measure.readings import MOST_DISCARDED, Sample
-from autotune.measure.rules.statistics import estimate
+from autotune.measure.rules.statistics import estimates
 from autotune.status import Status
 
 
@@ -126,8 +126,7 @@ class Trial:
         return [r.value for r in self.readings if r.metric == metric and not r.discarded]
 
     def estimates(self, confidence: float) -> dict[str, Estimate]:
-        names = dict.fromkeys(r.metric for r in self.readings if not r.discarded)
-        return {name: estimate(self.values(name), confidence) for name in names}
+        return estimates(self.readings, confidence)
 
     def typed(self, run: Callable[[], Outcome]) -> Outcome:
         """What ``run`` returns, or how the trial ends if a phase of it has failed."""

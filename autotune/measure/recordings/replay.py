@@ -15,21 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autotune.errors import InputError, Problem, nearest
-from autotune.measure.objective import (
-    Context,
-    Diverged,
-    Infeasible,
-    Objective,
-    OutOfMemory,
-    Signal,
-    WrongAnswer,
-)
+from autotune.measure.objective import SIGNALS, Context, Infeasible, Objective, Signal
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.recordings.formats import seconds_in
 from autotune.measure.recordings.read import read_recording
 from autotune.measure.recordings.recording import TIME, Entry, Recording
 from autotune.measure.rules.bounds import beyond_bounds
-from autotune.measure.rules.statistics import estimate
+from autotune.measure.rules.statistics import estimates
 from autotune.provenance.code.files import is_file, is_folder
 from autotune.space.configuration import Configuration, FrozenMap, Value, plain
 from autotune.space.spec import MetricSpec, ReplayObjective, StudySpec
@@ -51,9 +43,10 @@ class RecordedTimeout(Signal):
     status = Status.TIMEOUT
 
 
-_SIGNALS: Mapping[Status, type[Signal]] = {
-    kind.status: kind
-    for kind in (Infeasible, WrongAnswer, OutOfMemory, Diverged, RecordedCrash, RecordedTimeout)
+_SIGNALS: Mapping[str, type[Signal]] = {
+    **SIGNALS,
+    RecordedCrash.status: RecordedCrash,
+    RecordedTimeout.status: RecordedTimeout,
 }
 
 _PHASE_OF_FAILURE = {Status.INFEASIBLE: "prepare", Status.WRONG: "check"}
@@ -114,10 +107,7 @@ class ReplayedObjective(Objective):
             phase = _PHASE_OF_FAILURE.get(entry.status, "measure")
             return Outcome(entry.status, phases=phases, message=_as_recorded(entry), phase=phase, facts=facts)
         readings = tuple(self._readings(entry))
-        metrics = {
-            name: estimate([r.value for r in readings if r.metric == name], self.confidence)
-            for name in dict.fromkeys(r.metric for r in readings)
-        }
+        metrics = estimates(readings, self.confidence)
         otherwise = "" if entry.status is Status.OK else _as_recorded(entry)
         status, message = beyond_bounds(self.metrics, metrics) or (entry.status, otherwise)
         return Outcome(status, metrics, readings, phases, message=message, facts=facts)

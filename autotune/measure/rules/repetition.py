@@ -86,7 +86,6 @@ class Criterion(Protocol):
 
     def reason(self, progress: Progress) -> str:
         """Why to stop now, in a sentence; empty to read on."""
-        ...
 
 
 @dataclass(frozen=True)

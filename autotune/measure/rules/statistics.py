@@ -21,7 +21,7 @@ All this assumes that readings are independent. :func:`suspicions` says where th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from statistics import NormalDist
@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.measure.outcome import Estimate
+from autotune.measure.outcome import Estimate, Reading
 
 FEWEST_FOR_SUSPICION = 8
 """With fewer readings a trend or an autocorrelation cannot be told from chance."""
@@ -69,6 +69,15 @@ def estimate(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     if ordered[0] > 0:
         low = max(low, 0.0)
     return Estimate(median, min(low, median), max(high, median), n, error)
+
+
+def estimates(readings: Iterable[Reading], confidence: float = 0.95) -> dict[str, Estimate]:
+    """The estimate of each metric that has a reading that counts, by name."""
+    values: dict[str, list[float]] = {}
+    for reading in readings:
+        if not reading.discarded:
+            values.setdefault(reading.metric, []).append(reading.value)
+    return {name: estimate(own, confidence) for name, own in values.items()}
 
 
 def less_sure(known: Estimate, share: float, confidence: float = 0.95, *, alone: bool = False) -> Estimate:

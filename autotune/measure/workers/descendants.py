@@ -7,6 +7,8 @@ import signal
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
+from autotune.measure.process_stat import stat_of
+
 _ROUNDS = 50
 """Rounds of stopping, after which a tree that still grows faster than it can be read is simply killed."""
 
@@ -47,10 +49,8 @@ def descendants(root: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208
         if name.isdigit():
-            with suppress(OSError, IndexError, ValueError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-                # The name in parentheses may hold blanks and parentheses itself.
-                parent = int(file.read().rsplit(b")", 1)[1].split()[1])
-                children.setdefault(parent, []).append(int(name))
+            with suppress(OSError, IndexError, ValueError):
+                children.setdefault(int(stat_of(f"/proc/{name}")[1]), []).append(int(name))
     found = list(children.get(root, []))
     for pid in found:  # grows while it is gone through
         found.extend(children.get(pid, []))

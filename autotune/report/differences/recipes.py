@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autotune.hook.recipes.recipe import Metric, Recipe, Speedup
+from autotune.hook.recipes.recipe import Recipe
 from autotune.report.differences.difference import Contrast, Differences, by_runs, incomparable, pairs_of
 from autotune.report.lineage.links import recipe_label
 from autotune.report.words.story import differing
-from autotune.session.reproduction.replicates import Interval
 from autotune.space.configuration import Configuration
 from autotune.space.spec import ratio_title
 
@@ -79,26 +78,16 @@ def _made(recipe: Recipe) -> dict[str, object]:
 
 def _contrasts(one: Recipe, other: Recipe) -> Iterator[Contrast]:
     if one.speedup is not None and other.speedup is not None:
-        sides = (_speedup(one.speedup), _speedup(other.speedup))
         goal, unit = (one.metric.goal, one.metric.unit) if one.metric is not None else (None, "")
         name = f"{ratio_title(goal, unit)} over the default"
-        yield by_runs(name, "", "maximize", *sides)
+        yield by_runs(name, "", "maximize", one.speedup.interval, other.speedup.interval)
     if one.metric is None or other.metric is None:
         return
     name, unit = one.metric.name, one.metric.unit
-    first, second = _metric(one.metric), _metric(other.metric)
+    first, second = one.metric.interval, other.metric.interval
     if name != other.metric.name:
         yield incomparable(name, unit, f"the other is of {other.metric.name}", first, second)
     elif one.case != other.case or one.device != other.device:
         yield incomparable(name, unit, "they are of different workloads or devices", first, second)
     else:
         yield by_runs(name, unit, one.metric.goal, first, second)
-
-
-def _speedup(speedup: Speedup) -> Interval:
-    return speedup.estimate, speedup.low, speedup.high
-
-
-def _metric(metric: Metric) -> Interval:
-    low = metric.value if metric.low is None else metric.low
-    return metric.value, low, metric.value if metric.high is None else metric.high

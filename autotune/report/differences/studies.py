@@ -107,23 +107,18 @@ def _contrasts(store: Store, one: Result, other: Result) -> Iterator[Contrast]:
 
 def _best(result: Result) -> Interval | None:
     estimate = result.metrics.get(result.metric.name)
-    return None if estimate is None else (estimate.value, estimate.low, estimate.high)
+    return None if estimate is None else estimate.interval
 
 
 def _speedups(one: Result, other: Result) -> Contrast:
     """The speed-ups over the default. Each is from one finale, so the spread of runs is not added."""
     name = f"{ratio_title(one.metric.goal, one.metric.unit)} over the default"
-    first, second = _speedup(one), _speedup(other)
+    first, second = (r.speedup.interval if r.speedup else None for r in (one, other))
     if first is None or second is None:
         return incomparable(name, "", "one of them was not measured again", first, second)
     if _default(one) != _default(other):
         return incomparable(name, "", "their defaults are not the same", first, second)
     return by_runs(name, "", "maximize", first, second)
-
-
-def _speedup(result: Result) -> Interval | None:
-    found = result.speedup
-    return None if found is None else (found.estimate, found.low, found.high)
 
 
 def _default(result: Result) -> object:

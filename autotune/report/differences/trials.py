@@ -117,8 +117,7 @@ def _contrast(
 def _interval(trial: TrialRecord, metric: str) -> Interval | None:
     if trial.status.failed or metric not in trial.metrics:
         return None
-    estimate = trial.metrics[metric]
-    return estimate.value, estimate.low, estimate.high
+    return trial.metrics[metric].interval
 
 
 def _side_by_side(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from autotune.hook.recipes.recipe import Recipe
-from autotune.hook.recipes.stored import recipe_of
+from autotune.hook.recipes.stored import day_of, recipe_of
 from autotune.measure.outcome import Estimate
 from autotune.report.numbers import say_count, say_estimate, say_ratio
 from autotune.session.opening.identity import are_kin
@@ -64,7 +63,7 @@ class Family:
 
     def study(self, study: StudyRecord, relation: str, children: Sequence[Node] = ()) -> Node:
         self.seen.add(study.id)
-        label = f"{say_count(sum(study.counts.values()), 'trial')}, {_day(study.created_at)}"
+        label = f"{say_count(sum(study.counts.values()), 'trial')}, {day_of(study.created_at)}"
         workload = say_workload(study.workload)
         replayed = ", REPLAYED from a recording" if study.replayed else ""
         said = ", ".join(filter(None, (label, workload))) + replayed
@@ -227,7 +226,7 @@ def _verdict(study: StudyRecord, verdict: VerdictRecord, hosts: Mapping[int, str
         ratio = say_ratio(speedup["estimate"], speedup["low"], speedup["high"])
         said.append(f"{ratio} over {speedup['against']}")
     on = f"on {hosts[verdict.session_id]}, " if hosts.get(verdict.session_id) else ""
-    said.append(f"{on}{_day(verdict.created_at)}")
+    said.append(f"{on}{day_of(verdict.created_at)}")
     if document.get("remark"):  # last, since it may be long, and long lines are cut
         said.append(str(document["remark"]))
     label = f"{document.get('label', 'nobody')} won {study.label}"
@@ -258,7 +257,3 @@ def _capped(nodes: list[Node]) -> list[Node]:
     if len(nodes) <= MOST:
         return nodes
     return [*nodes[:MOST], Node("", "note", f"and {len(nodes) - MOST} more")]
-
-
-def _day(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).date().isoformat()

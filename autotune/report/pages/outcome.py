@@ -115,7 +115,7 @@ def how_sure(subject: Subject) -> Section:
     else:
         parts.append(table)
     against = [c for c in (None if result.is_default else result.speedup, *result.baselines) if c]
-    ratios = [(c.against, say_ratio(c.estimate, c.low, c.high)) for c in against]
+    ratios = [(c.against, say_ratio(*c.interval)) for c in against]
     if ratios:
         parts.append(Table("The winner over", ("over", "ratio [interval], more is better"), ratios))
     return Section("How sure that is", parts, short=True)

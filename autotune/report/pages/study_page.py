@@ -78,8 +78,7 @@ def answer_of(result: Result) -> Answer:
         beside = f"{among} was shown to be better"
         return Answer("no better than the default", "The default stays", beside, good=False)
     if (gain := result.gain) is not None:
-        by = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)
-        beside = f"better than {gain.against} by {by}"
+        beside = f"better than {gain.against} by {say_gain(*gain.interval, result.metric.unit)}"
         return Answer("winner", _value(result), f"{beside}; measured again, interleaved", good=True)
     if result.speedup is None:
         beside = f"{result.remark or 'there is no default to compare with'}; measured again, interleaved"
@@ -111,10 +110,10 @@ def _times(result: Result, speedup: Comparison) -> str:
 
 
 def _how_sure(result: Result, speedup: Comparison) -> str:
-    known = say_ratio(speedup.estimate, speedup.low, speedup.high).partition(" ")[2]
+    known = say_ratio(*speedup.interval).partition(" ")[2]
     where = "from recorded readings" if result.study.replayed else "measured again, interleaved"
     certain = speedup.low > 1 / UNKNOWN_RATIO and speedup.high < UNKNOWN_RATIO
-    between = say_between(speedup.estimate, speedup.low, speedup.high)
+    between = say_between(*speedup.interval)
     interval = between if certain else known.strip("[]")
     return f"than {speedup.against}; {interval} with {result.confidence:.0%} confidence, {where}"
 

@@ -8,7 +8,7 @@ m``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,7 +126,7 @@ def _settled(around: Surroundings, tree: Node, values: Mapping[str, Value], vacu
             done.append(Literal(end.holds))
             break
         if done[-1] == (FALSE if sign == "and" else TRUE):
-            return done[-1]
+            break
     return _joined(sign, done)
 
 
@@ -137,12 +137,7 @@ def _folded(around: Surroundings, node: Node, values: Mapping[str, Value], vacuo
         case Literal():
             return Literal(node.value)  # without its place in the text, so that equal nodes compare equal
         case Boolean(operator=sign):
-            done: list[Node] = []
-            for operand in node.operands:
-                done.append(_folded(around, operand, values, vacuous))
-                if done[-1] == (FALSE if sign == "and" else TRUE):
-                    break
-            return _joined(sign, done)
+            return _joined(sign, (_folded(around, one, values, vacuous) for one in node.operands))
         case _:
             below = [_folded(around, child, values, vacuous) for child in children(node)]
             rebuilt = _rebuilt(node, below)
@@ -175,8 +170,8 @@ def _constant(node: Node) -> Node:
         raise _Ends(False) from None
 
 
-def _joined(sign: Any, parts: Sequence[Node]) -> Node:
-    """``parts`` joined by ``and`` or ``or``, without redundant ones."""
+def _joined(sign: Any, parts: Iterable[Node]) -> Node:
+    """``parts`` joined by ``and`` or ``or``, without redundant ones; none after one that decides."""
     neutral, final = (TRUE, FALSE) if sign == "and" else (FALSE, TRUE)
     kept: list[Node] = []
     for part in parts:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 
@@ -72,14 +73,8 @@ class Table:
         works = [not all(row) for row in np.isnan(self.losses).tolist()]
         if all(works):
             return self
-        return Table(
-            tuple(w for w, kept in zip(self.workloads, works, strict=True) if kept),
-            self.names,
-            self.losses[works],
-            self.forbidden[works],
-            self.found_by,
-            self.default,
-        )
+        kept = tuple(compress(self.workloads, works))
+        return replace(self, workloads=kept, losses=self.losses[works], forbidden=self.forbidden[works])
 
 
 @dataclass(frozen=True)

@@ -46,11 +46,9 @@ def _line(result: Result, held_out: bool) -> str:
     if result.is_default:
         standing = "no better than the default"
     elif result.speedup is not None:
-        ratio = result.speedup
-        standing = f"{say_ratio(ratio.estimate, ratio.low, ratio.high)} over the default"
+        standing = f"{say_ratio(*result.speedup.interval)} over the default"
     elif (gain := result.gain) is not None:
-        by = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)
-        standing = f"better than the default by {by}"
+        standing = f"better than the default by {say_gain(*gain.interval, result.metric.unit)}"
     else:
         standing = "" if result.defended else result.undefended
     columns = (f"{value:>12}", f"{trials:>10}", standing, f"({result.study.label})")

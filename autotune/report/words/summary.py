@@ -29,7 +29,7 @@ from autotune.session.budget import out_of_patience
 from autotune.session.caveats import MOST_OF_A_MESSAGE
 from autotune.session.opening.identity import CALLABLE, command_of
 from autotune.session.remarks.oversubscribed import say_oversubscribed
-from autotune.session.result import EXHAUSTED, INTERRUPTED, Comparison, Result
+from autotune.session.result import EXHAUSTED, INTERRUPTED, Result
 from autotune.session.same_failure import MISTAKEN
 from autotune.space.configuration import Value, plain
 from autotune.space.reading.given_facts import given_beside
@@ -40,6 +40,9 @@ from autotune.store.records import StudyRecord, TrialRecord
 
 MOST_KNOBS = 24
 """With more knobs than this, only those that differ from the default are printed."""
+
+_TITLES = 14
+"""The width of the titles beside which the lines on a result stand."""
 
 
 def summarize(
@@ -69,10 +72,15 @@ def summarize(
         *_unstated(result),
         *_nearest_to_bounds(result),
         *_oversubscribed(result),
-        f"stored in      {result.store}  (study {result.study.name}#{result.study.id})",
+        _row("stored in", f"{result.store}  (study {result.study.name}#{result.study.id})"),
     ]
     lines += ["", *_next(result, space, program, store_option, budget or Budget())]
     return "\n".join(lines)
+
+
+def _row(title: str, text: str) -> str:
+    """A line of the table below the configuration; without a title it goes on with the one above."""
+    return f"{title:{_TITLES}} {text}"
 
 
 def headline(result: Result) -> str:
@@ -137,7 +145,7 @@ def _metrics(result: Result) -> list[str]:
         digits = digits_apart(best.value, default.value)
         sides = (say_estimate(one, goal.unit, digits) for one in (best, default))
         said[goal.name] = "; the default ".join(sides)
-    wide = max(14, *map(len, said)) if said else 14
+    wide = max(_TITLES, *map(len, said)) if said else _TITLES
     return ["", *(f"{name:{wide}} {text}" for name, text in said.items())]
 
 
@@ -155,41 +163,37 @@ def _front(result: Result) -> list[str]:
     others = f"{say_count(len(result.front), 'configuration')} that no other beats in {' and '.join(goals)}"
     if result.statuses.get(Status.PRUNED):
         others += ", of those that were not stopped early"
-    return [f"{'front':14} {others}", f"{'':14} (the winner and the finalists are by {goals[0]})"]
+    return [_row("front", others), _row("", f"(the winner and the finalists are by {goals[0]})")]
 
 
 def _throughput(result: Result) -> list[str]:
     """A line if the trial with the most samples a second does not learn soonest."""
     said = disagreement(result.trials, result.goals[0]) if result.goals else ""
-    return [f"{'throughput':14} {said}"] if said else []
+    return [_row("throughput", said)] if said else []
 
 
 def _standing(result: Result) -> list[str]:
     lines = []
     if result.speedup is not None and not result.is_default:
         title = ratio_title(result.metric.goal, result.metric.unit)
-        lines.append(f"{title:14} {_ratio(result.speedup)} over the default")
+        lines.append(_row(title, f"{say_ratio(*result.speedup.interval)} over the default"))
     if (gain := result.gain) is not None and not result.is_default:
-        said = say_gain(gain.estimate, gain.low, gain.high, result.metric.unit)
-        lines.append(f"{'better by':14} {said} than the default")
+        said = say_gain(*gain.interval, result.metric.unit)
+        lines.append(_row("better by", f"{said} than the default"))
     vendor = result.vendor
     if vendor is not None:
         also = say_strongest(len(result.baselines))
-        lines.append(f"{'standing':14} {_ratio(vendor)} of {vendor.against}{also}")
+        lines.append(_row("standing", f"{say_ratio(*vendor.interval)} of {vendor.against}{also}"))
     if lines:
-        lines.append(f"{'':14} ({_how_sure(result)})")
+        lines.append(_row("", f"({_how_sure(result)})"))
     if result.remark:
-        lines.append(f"{'remark':14} {result.remark}")
+        lines.append(_row("remark", result.remark))
     return lines
 
 
 def say_strongest(baselines: int) -> str:
     """What the baseline is that a winner is compared with, if there are several."""
     return f", the strongest of {baselines} baselines" if baselines > 1 else ""
-
-
-def _ratio(comparison: Comparison) -> str:
-    return say_ratio(comparison.estimate, comparison.low, comparison.high)
 
 
 def _how_sure(result: Result) -> str:
@@ -205,7 +209,7 @@ def _tried(result: Result) -> str:
     parts = say_outcomes([result])
     same = sum(SAME_CODE_AS in trial.facts for trial in result.trials)
     parts += [f"{same} with the code of another, not measured again"] if same else []
-    return f"{'tried':14} {'; '.join(parts)}; ended by: {result.reason}"
+    return _row("tried", f"{'; '.join(parts)}; ended by: {result.reason}")
 
 
 def say_outcomes(results: Sequence[Result]) -> list[str]:
@@ -236,7 +240,8 @@ def _why_failed(result: Result) -> list[str]:
     for trial in result.trials:
         if trial.status.failed and trial.message.strip():
             message = shorten_middle(trial.message, MOST_OF_A_MESSAGE)
-            first.setdefault(str(trial.status), f"{'':14} {trial.status}, as trial {trial.number}: {message}")
+            said = f"{trial.status}, as trial {trial.number}: {message}"
+            first.setdefault(str(trial.status), _row("", said))
     return list(first.values())
 
 
@@ -245,8 +250,8 @@ def _unstated(result: Result) -> list[str]:
     rules = unstated_rules_of(result.study, result.trials)
     if not rules:
         return []
-    lines = [f"{'a rule?':14} {rule.constraint}\n{'':14} {say_rule(rule)}" for rule in rules]
-    return [*lines, f"{'':14} (if it is one, add it to the constraints, so that no trial breaks it)"]
+    lines = [line for rule in rules for line in (_row("a rule?", rule.constraint), _row("", say_rule(rule)))]
+    return [*lines, _row("", "(if it is one, add it to the constraints, so that no trial breaks it)")]
 
 
 def _nearest_to_bounds(result: Result) -> list[str]:
@@ -255,7 +260,7 @@ def _nearest_to_bounds(result: Result) -> list[str]:
     said = next((trial for trial in result.trials if trial.status is Status.WRONG), None)
     nearest = nearest_to_bounds(result.trials, result.study.metrics)
     return [
-        f"{'':14} the nearest is trial {trial.number}: {past}"
+        _row("", f"the nearest is trial {trial.number}: {past}")
         for trial, past in nearest
         if said is None or (trial.number, past) != (said.number, said.message)
     ]
@@ -264,16 +269,16 @@ def _nearest_to_bounds(result: Result) -> list[str]:
 def _oversubscribed(result: Result) -> list[str]:
     """A remark on trials with too few cores, if nothing succeeded; otherwise the result's remark has it."""
     said = "" if result.best is not None else say_oversubscribed({t.number: t.facts for t in result.trials})
-    return [f"{'remark':14} {said}"] if said else []
+    return [_row("remark", said)] if said else []
 
 
 def _mistake(result: Result) -> list[str]:
     """The mistake that ended the search, and what to do if it is none."""
     facts = next(trial.facts for trial in result.trials if MISTAKE in trial.facts)
-    said = [f"{'mistake':14} {shorten_middle(str(facts[MISTAKE]), MOST_OF_A_MESSAGE)}"]
+    said = [_row("mistake", shorten_middle(str(facts[MISTAKE]), MOST_OF_A_MESSAGE))]
     if not facts.get(SURE):
         limit = "(if only some configurations fail so, say it by autotune.Infeasible, or by exit code 78)"
-        said.append(f"{'':14} {limit}")
+        said.append(_row("", limit))
     return said
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 
-from autotune.measure.outcome import Estimate, Outcome, Report
+from autotune.measure.outcome import Estimate, Outcome, Report, added
 from autotune.measure.reports import Curve, Reporter
 from autotune.session.early_stopping.curves import Curves
 from autotune.session.early_stopping.rules import Rule, Verdict
@@ -158,7 +158,7 @@ class Stopping:
         self.write()
         one = self._in_flight[trial_id]
         if one.known is not None:
-            outcome = replace(outcome, phases=_added(one.known.phases, outcome.phases))
+            outcome = replace(outcome, phases=added(one.known.phases, outcome.phases))
         if one.way is _Way.PAUSING and outcome.status is Status.PRUNED:
             self._in_flight[trial_id] = _InFlight(one.trial, _Way.PAUSED, outcome)
             return None
@@ -269,7 +269,3 @@ class Stopping:
 def _step(outcome: Outcome) -> int:
     step = outcome.facts.get("step")
     return step if isinstance(step, int) else 0
-
-
-def _added(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
-    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}

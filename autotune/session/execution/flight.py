@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from autotune.measure.capture import tail_text
-from autotune.measure.outcome import TIMELINE, Estimate, Outcome
+from autotune.measure.outcome import TIMELINE, Estimate, Outcome, added
 from autotune.measure.workers.messages import Check, Measure, Prepare
 from autotune.session.execution.executor import Ticket
 from autotune.session.execution.slot import PREPARE
@@ -73,10 +73,9 @@ class Flight:
 
 
 def _joined(before: Outcome, outcome: Outcome) -> Outcome:
-    names = dict.fromkeys([*before.phases, *outcome.phases])
     return replace(
         outcome,
-        phases={name: before.phases.get(name, 0.0) + outcome.phases.get(name, 0.0) for name in names},
+        phases=added(before.phases, outcome.phases),
         stderr=tail_text("\n".join(filter(None, [before.stderr, outcome.stderr])).encode()),
         facts={**before.facts, **outcome.facts},
     )

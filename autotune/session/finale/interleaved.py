@@ -11,7 +11,7 @@ import numpy as np
 from autotune.measure.clocks import monotonic
 from autotune.measure.outcome import Outcome
 from autotune.measure.rules.bounds import beyond_bounds
-from autotune.measure.rules.statistics import estimate
+from autotune.measure.rules.statistics import estimate, estimates
 from autotune.session.execution.executor import Executor
 from autotune.session.finale.contender import Contender
 from autotune.session.finale.disturbed import undisturbed
@@ -149,9 +149,7 @@ def outcome_of(spec: StudySpec, contender: Contender) -> Outcome:
     """The outcome of one contender by all its readings; it is ``wrong`` if a metric is past its bound."""
     if contender.failure is not None:
         return failed(contender, contender.failure)
-    metrics = dict(contender.checked)
-    for name in dict.fromkeys(r.metric for r in contender.readings if not r.discarded):
-        metrics[name] = estimate(contender.values(name), spec.measure.confidence)
+    metrics = {**contender.checked, **estimates(contender.readings, spec.measure.confidence)}
     status, message = beyond_bounds(spec.metrics, metrics) or (Status.OK, "")
     return Outcome(status, metrics, tuple(contender.readings), message=message)
 

@@ -6,7 +6,7 @@ import math
 import platform
 from collections.abc import Iterator, Sequence
 
-from autotune.measure.rules.statistics import estimate
+from autotune.measure.rules.statistics import estimates
 from autotune.provenance.document import part_of
 from autotune.provenance.host.processor import read_processor
 from autotune.provenance.host.system import System
@@ -51,13 +51,12 @@ def _inconsistent(store: Store, trial: TrialRecord) -> Iterator[str]:
         yield f"the configuration of trial {trial.number} is not the one that its hash stands for"
     if trial.told is None:
         return
-    readings = [r for r in store.readings(trial.id) if not r.discarded]
+    read = estimates(store.readings(trial.id))
     for name, recorded in trial.metrics.items():
-        values = [r.value for r in readings if r.metric == name]
-        if values and not _alike(value := estimate(values).value, recorded.value):
+        if name in read and not _alike(read[name].value, recorded.value):
             yield (
                 f"{name} of trial {trial.number} is {recorded.value:.6g}, but the median of its"
-                f" {len(values)} readings is {value:.6g}"
+                f" {read[name].n} readings is {read[name].value:.6g}"
             )
 
 

@@ -153,7 +153,7 @@ def claim_of(store: Store, study: StudyRecord, trial: TrialRecord, spec: StudySp
     estimate = trial.metrics.get(goal.name)
     return Claim(
         Configuration(dict(trial.configuration)),
-        metric=None if estimate is None else (estimate.value, estimate.low, estimate.high),
+        metric=None if estimate is None else estimate.interval,
         label=f"trial {trial.number}",
         by="metric",
         status=trial.status if trial.status.failed else Status.OK,
@@ -225,8 +225,7 @@ def _default(
     nearest = min(own, key=lambda t: abs((t.finished_at or 0.0) - at), default=None)
     if nearest is None or digest == trial.hash:
         return None
-    estimate = nearest.metrics[metric]
-    return estimate.value, estimate.low, estimate.high
+    return nearest.metrics[metric].interval
 
 
 def environment_of(store: Store, trial: TrialRecord) -> Mapping[str, Any]:

@@ -28,8 +28,7 @@ would be huge otherwise."""
 
 def interval_of(values: Sequence[float], confidence: float) -> Interval:
     """The median of ``values`` with its confidence interval."""
-    found = estimate(values, confidence)
-    return found.value, found.low, found.high
+    return estimate(values, confidence).interval
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import pytest
 
 from autotune.measure.gpu import cuda_compiler, prospects
 from autotune.measure.gpu.cuda_compiler import (
-    CompilerRefusal,
     CudaCompiler,
     NvccCompiler,
     NvrtcCompiler,
@@ -20,7 +19,7 @@ from autotune.measure.gpu.cuda_compiler import (
     find_compiler,
     options,
 )
-from autotune.measure.gpu.nvrtc import Nvrtc, find_nvrtc
+from autotune.measure.gpu.nvrtc import CompilerRefusal, Nvrtc, find_nvrtc
 from autotune.measure.gpu.ptxas import read_log
 
 KERNEL = """

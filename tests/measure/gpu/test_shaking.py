@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.measure.gpu.cuda_compiler import CompilerRefusal, find_compiler, options
+from autotune.measure.gpu.cuda_compiler import find_compiler, options
+from autotune.measure.gpu.nvrtc import CompilerRefusal
 from autotune.measure.gpu.ptxas import read_log
 from autotune.measure.gpu.shaking import PRELUDE, shaken, shares_between_threads
 

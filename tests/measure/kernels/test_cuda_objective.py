@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from autotune.measure.gpu.cuda_compiler import CompilerRefusal, CudaCompiler
+from autotune.measure.gpu.cuda_compiler import CudaCompiler
+from autotune.measure.gpu.nvrtc import CompilerRefusal
 from autotune.measure.kernels.compile_cache import CompileCache
 from autotune.measure.kernels.cuda_objective import Block, CudaObjective, Program, _OnDevice
 from autotune.measure.objective import Context, Infeasible, WrongAnswer

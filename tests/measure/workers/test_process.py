@@ -11,64 +11,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from autotune.errors import AutotuneError, InputError
-from autotune.measure.objective import Context
-from autotune.measure.workers import guardian_link, process
+from autotune.measure.workers import guardian_link
 from autotune.measure.workers.limits import GroupCap, ProcessCap, make_cap
-from autotune.measure.workers.messages import Measure, Measured, Ready, Setup, StoodBy
+from autotune.measure.workers.messages import Measure, Measured, Ready, Setup
 from autotune.measure.workers.postmortem import Cause, Death, outcome_of, start_failure
 from autotune.measure.workers.process import Worker, wait_for_any
 from autotune.space.configuration import Configuration
-from autotune.space.spec import MeasureSettings, MetricSpec, PythonObjective
-
-OBJECTIVE = """
-import os, sys, time
-def measure(x):
-    print("reading", x)
-    if x == 13:
-        os.abort()
-    return float(x)
-"""
-
-Start = Callable[..., Worker]
-
-
-@pytest.fixture
-def setup(tmp_path: Path) -> Callable[..., Setup]:
-    def make(text: str = OBJECTIVE, **more: object) -> Setup:
-        (tmp_path / "objective.py").write_text(text)
-        return Setup(
-            PythonObjective("objective.py:measure", tmp_path),
-            Context({}, {}, tmp_path),
-            (MetricSpec("time", "minimize"),),
-            MeasureSettings(min_readings=3, max_readings=3, warmup=0),
-            **more,  # type: ignore[arg-type]
-        )
-
-    return make
-
-
-@pytest.fixture
-def start(setup: Callable[..., Setup]) -> Iterator[Start]:
-    workers: list[Worker] = []
-
-    def run(text: str = OBJECTIVE, environment: dict[str, str] | None = None, **more: object) -> Worker:
-        workers.append(Worker(setup(text, **more), environment))
-        return workers[-1]
-
-    yield run
-    for worker in workers:
-        worker.close()
-
-
-def ask(worker: Worker, x: int, seconds: float = 60) -> object:
-    worker.ask(Measure(Configuration({"x": x}), None, 1, seconds), seconds)
-    return worker.wait()
+from tests.measure.workers.starting import Start, ask
 
 
 def descriptors() -> set[int]:
@@ -430,83 +385,3 @@ def test_an_answer_before_the_first_request_is_not_believed(start: Start) -> Non
     early = TALKATIVE.replace("    SEND(channel, message)\n", "") + "BlockingChannel.send = twice\n"
     death = start(early).wait()
     assert isinstance(death, Death) and death.cause is Cause.SILENT
-
-
-STANDING_BY = """
-import os, signal, subprocess
-import autotune
-class measure(autotune.Objective):
-    def __init__(self, context):
-        super().__init__(context)
-        self.folder = os.getcwd()
-    def stand_by(self):
-        print("getting ready")
-        (self.context.cache / "stood").write_text(f"{self.final}")
-        ...
-    def measure(self, loaded, rng):
-        print("reading")
-        assert os.getcwd() == self.folder
-        return 2.0 if (self.context.cache / "stood").exists() else 1.0
-"""
-
-
-def standing(worker: Worker) -> object:
-    """What a worker says that has stood by, or has died of it."""
-    ready = worker.wait()
-    assert isinstance(ready, Ready) and ready.stands_by
-    return worker.wait() if worker.standing_by else StoodBy()  # it may have said both at once
-
-
-@pytest.mark.parametrize("repeats", [True, False])
-def test_it_stands_by_before_its_first_request(start: Start, tmp_path: Path, repeats: bool) -> None:
-    worker = start(STANDING_BY, stands_by=True, repeats=repeats)
-    assert isinstance(standing(worker), StoodBy) and not worker.busy
-    assert worker.deadline == float("inf")
-    assert (tmp_path / "stood").read_text() == str(not repeats), "what repeats nothing is a finalist"
-    answer = ask(worker, 1)
-    assert isinstance(answer, Measured) and answer.outcome.metrics["time"].value == 2
-    assert worker.output == "reading\n" * 3, "what it said before is no trial's"
-
-
-@pytest.mark.parametrize(("text", "stands_by"), [(STANDING_BY, False), (OBJECTIVE, True)])
-def test_where_it_is_not_to_stand_by_or_has_nothing_to_do_it_is_idle_at_once(
-    start: Start, tmp_path: Path, text: str, stands_by: bool
-) -> None:
-    worker = start(text, stands_by=stands_by)
-    ready = worker.wait()
-    assert isinstance(ready, Ready) and not ready.stands_by and not worker.busy
-    answer = ask(worker, 1)
-    assert isinstance(answer, Measured) and answer.outcome.metrics["time"].value == 1
-    assert not (tmp_path / "stood").exists()
-
-
-@pytest.mark.parametrize(
-    "fault", ["1 / 0", "raise SystemExit(3)", "os.fork() or 1 / 0; os.chdir('/'); no_such"]
-)
-def test_what_it_raises_while_it_stands_by_is_let_go(start: Start, fault: str) -> None:
-    worker = start(STANDING_BY.replace("...", fault), stands_by=True)
-    assert isinstance(standing(worker), StoodBy)
-    for x in (1, 2):
-        answer = ask(worker, x)
-        assert isinstance(answer, Measured) and answer.outcome.status == "ok", answer
-        assert not answer.leftovers and worker.attend() is None
-
-
-def test_what_it_starts_while_it_stands_by_serves_all_trials(start: Start) -> None:
-    text = STANDING_BY.replace("...", "self.server = subprocess.Popen(['sleep', '600'])").replace(
-        "return 2.0", "return 2.0 if self.server.poll() is None else 3.0"
-    )
-    worker = start(text, stands_by=True)
-    assert isinstance(standing(worker), StoodBy)
-    for x in (1, 2):
-        answer = ask(worker, x)
-        assert isinstance(answer, Measured) and not answer.leftovers
-        assert answer.outcome.metrics["time"].value == 2
-
-
-def test_one_that_hangs_while_it_stands_by_is_ended(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "STAND_BY_SECONDS", 0.1)
-    worker = start(STANDING_BY.replace("...", "signal.pause()"), stands_by=True)
-    death = standing(worker)
-    assert isinstance(death, Death) and death.cause is Cause.LIMIT
-    assert worker.standing_by, "so that the next one does without"

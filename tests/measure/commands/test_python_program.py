@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import InputError
-from autotune.measure.commands.another_python import own_python, say_another_python
 from autotune.measure.commands.crashed import CommandCrashed
+from autotune.measure.commands.python_program import own_python, say_another_python
 from tests.measure.commands.running import measure, runner
 
 LACKS = "ModuleNotFoundError: No module named {!r}"

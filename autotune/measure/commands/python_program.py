@@ -1,10 +1,11 @@
-"""Hints for a Python program that lacks a module which the Python that runs autotune has."""
+"""Commands that are Python programs: their script, and what is said where another Python runs them."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import sys
+from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -27,6 +28,12 @@ def say_another_python(program: str, last_words: str, path: str | None = None) -
         f" (it was run by {ran}; {sys.executable}, which runs autotune, has that module:"
         " activate its environment, or write its path in the command)"
     )
+
+
+def script_of(command: Sequence[str]) -> str:
+    """``bench.py`` of a command ``python bench.py ...``; empty for any other."""
+    is_script = len(command) > 1 and command[1].endswith(".py")
+    return command[1] if is_script and Path(command[0]).name.startswith("python") else ""
 
 
 def own_python(program: str) -> str:
