@@ -9,9 +9,11 @@ the bounds of those so far, and of one more.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import chain
 from operator import or_
 from typing import Any, TypeAlias
 
@@ -56,6 +58,36 @@ class _Begun:
 _NOTHING = _Begun({})
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """What all open rules remember: a term that several of them remember counts once."""
+
+    times: Mapping[Hashable, int]
+    """How many of the rules remember a term."""
+    values: LogCounts
+    total: Sequence[float]
+    """A few numbers whose exact sum is that of the values: what is taken away again leaves no rounding."""
+
+    @classmethod
+    def of(cls, each: Collection[LogCounts]) -> _Kept:
+        values = {name: value for one in each for name, value in one.items()}
+        total: list[float] = []
+        while rest := math.fsum([*values.values(), *(-part for part in total)]):
+            total.append(rest)
+        return cls(Counter(chain.from_iterable(each)), values, total)
+
+    def changed(self, before: Sequence[LogCounts], after: LogCounts) -> tuple[float, int]:
+        """The sum, and how many it is of, once the rules that remember ``before`` remember ``after`` instead.
+
+        The other rules are not looked at: there may be a thousand.
+        """
+        times = Counter(chain.from_iterable(before))
+        gone = [self.values[n] for n, count in times.items() if count == self.times[n] and n not in after]
+        new = [value for name, value in after.items() if name not in self.values]
+        total = math.fsum([*self.total, *new, *(-value for value in gone)])
+        return total, len(self.values) + len(new) - len(gone)
+
+
 class Estimates:
     """The logarithm of how many states there are, as one variable after another is assigned."""
 
@@ -81,6 +113,7 @@ class Estimates:
         """All terms of which some variables are assigned."""
         self._open: dict[Term, _Begun] = {}
         """The rules of which some variables are assigned, but not all."""
+        self._kept = _Kept.of(())
 
     def after(self, variable: int) -> float:
         """The estimate with ``variable`` assigned as well.
@@ -90,11 +123,11 @@ class Estimates:
         """
         bit, found = 1 << variable, dict[Term, _Begun]()
         after, closed = self._assigned | bit, self._closed
+        before: list[LogCounts] = []
         remembered: LogCounts = {}
-        for rule, begun in self._open.items():
-            if not rule.mask & bit:
-                remembered |= begun.remembered
         for rule in self._rules[variable]:
+            if rule in self._open:
+                before.append(self._open[rule].remembered)
             if not rule.mask & ~after:
                 closed += 1
                 continue
@@ -103,9 +136,9 @@ class Estimates:
                 self._rule_with[key] = self._with(rule, bit, found).remembered
             remembered |= self._rule_with[key]
         everything = self._everything + self._logs[variable] - _CLOSED * closed
-        kept = math.fsum(remembered.values())
+        kept, count = self._kept.changed(before, remembered)
         # Rounded, since the order in which logarithms are added up must not make a difference.
-        return round(min(everything, kept) + _EACH * len(remembered), 9)
+        return round(min(everything, kept) + _EACH * count, 9)
 
     def assign(self, variable: int) -> None:
         """Assign ``variable``."""
@@ -116,6 +149,7 @@ class Estimates:
             else:
                 self._open.pop(rule, None)
                 self._closed += 1
+        self._kept = _Kept.of([begun.remembered for begun in self._open.values()])
         self._begun |= found
         self._assigned |= bit
         self._everything += self._logs[variable]

@@ -152,7 +152,7 @@ class _States:
         first = np.zeros(len(allowed) + 1, dtype=np.int64)
         np.cumsum(np.count_nonzero(allowed, axis=1), out=first[1:])
         self._remember(source, value, variable, after)
-        child = self._settle(self._merge())
+        child = self._settle(self._merge(), variable)
         value = value.astype(np.min_scalar_type(size - 1))
         certain = None if certain is None else certain.ravel()[edges]
         return Layer(variable, first, value, child.astype(np.int32), certain)
@@ -218,12 +218,12 @@ class _States:
         self.settled = {rule: flag[rows] for rule, flag in self.settled.items()}
         self.count = len(rows)
 
-    def _settle(self, child: NDArray[np.int64]) -> NDArray[np.int64]:
-        """End states that are lost, forget what no rule needs any more, and merge again.
+    def _settle(self, child: NDArray[np.int64], variable: int) -> NDArray[np.int64]:
+        """End states that are lost by ``variable``, forget what no rule needs any more, and merge again.
 
         ``child`` is the state that each edge leads to; returned is the new one (-1: lost).
         """
-        lost, news = self._judge()
+        lost, news = self._judge(variable)
         if not lost.any() and not news:
             return child
         self._forget()
@@ -233,9 +233,12 @@ class _States:
         number[alive] = self._merge()
         return np.asarray(number[child])
 
-    def _judge(self) -> tuple[NDArray[np.bool_], bool]:
-        """Which states can no longer satisfy some rule; and whether any rule became settled in a state."""
-        begun = [rule for rule in self.open if rule.mask & self.assigned]
+    def _judge(self, variable: int) -> tuple[NDArray[np.bool_], bool]:
+        """Which states can no longer satisfy some rule; and whether any rule became settled in a state.
+
+        Only the rules that mention ``variable``, which was assigned: no more is known of the others.
+        """
+        begun = [rule for rule in self.open if rule.mask >> variable & 1]
         lost = np.zeros(self.count, dtype=bool)
         settled = {rule: np.zeros(self.count, dtype=bool) for rule in begun}
         for start in range(0, self.count, _AT_ONCE):

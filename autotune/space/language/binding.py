@@ -115,7 +115,8 @@ class _Binder(Scope):
         parts = tree.operands if isinstance(tree, Boolean) and tree.operator == "and" else (tree,)
         if any(isinstance(part, Literal) and part.value is False for part in parts):
             return "this rule is always false"
-        if not isinstance(tree, Literal) and not any(isinstance(node, (Name, Item)) for node in walk(tree)):
+        constant = not any(isinstance(node, (Name, Item)) for node in walk(tree))
+        if constant and not Rule(self.text, tree).holds(NOTHING):  # a chain may not need all of it
             return "this rule is always false: it cannot be computed"
         return ""
 

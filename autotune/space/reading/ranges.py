@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TypeAlias
 
 from autotune.errors import InputError, Problem
@@ -36,10 +37,12 @@ def read_range(name: str, title: str, fields: Fields) -> Knob:
         raise InputError(
             Problem(f"{title} has a step on a log2 scale", fields.entries["step"].where, hint=hint)
         )
-    if step is not None and high > low and step > high - low:
+    # In decimal, as the knob counts its steps: of floats 0.35 - 0.1 is less than 0.25.
+    width = Decimal(repr(high)) - Decimal(repr(low))
+    if step is not None and 0 < width < Decimal(repr(step)):
         message = f"{title} has a step of {step}, which is longer than the range"
         hint = f"only {low} is left; leave the step out, or the knob"
-        raise InputError(Problem(message, fields.entries["step"].where, f"at most {high - low}", hint))
+        raise InputError(Problem(message, fields.entries["step"].where, f"at most {width}", hint))
     if floats:
         return FloatRange(name, float(low), float(high), None if step is None else float(step), scale)
     return IntegerRange(name, int(low), int(high), 1 if step is None else int(step), scale)

@@ -128,6 +128,7 @@ def bind(text, where=None):
         ("workload.zero == 0 or m % workload.zero == tile", True),
         ("tile == 4 or depth % (tile - 4) == 0", True),
         ("tile == 5 and depth % (tile - 4) == 0", False),
+        ("not 2 < 1 < 1 / workload.zero", True),
     ],
 )
 def test_a_rule_holds_or_not(text, holds):

@@ -27,6 +27,10 @@ class TestKnobs:
         assert self.knob("range: [0, 1.0]") == FloatRange("a", 0.0, 1.0)
         assert self.knob("range: [0, 1], step: 0.25") == FloatRange("a", 0.0, 1.0, 0.25)
 
+    def test_one_step_that_is_the_whole_range_by_its_digits(self) -> None:
+        """As floats, 0.35 - 0.1 is less than 0.25: the step was said to be longer than the range."""
+        assert self.knob("range: [0.1, 0.35], step: 0.25").cells[0].values == (0.1, 0.35)
+
     def test_steps(self) -> None:
         assert self.knob("range: [0, 32], step: 8, default: 16") == IntegerRange("a", 0, 32, 8, default=16)
 
