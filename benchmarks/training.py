@@ -45,8 +45,8 @@ def best_at(line: Line, seconds: float) -> float:
 
 
 def time_to(line: Line, level: float) -> float | None:
-    """Seconds until a loss of ``level`` or less."""
-    return next((at for at, loss in line["improved"] if loss <= level), None)
+    """Seconds until a loss of ``level`` or less; a training that ends after the time counts for nobody."""
+    return next((at for at, loss in line["improved"] if loss <= level and at <= line["seconds"]), None)
 
 
 def level_of(lines: Sequence[Line], space: str) -> float | None:
