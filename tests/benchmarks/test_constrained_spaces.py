@@ -87,3 +87,15 @@ def test_a_search_is_repeatable() -> None:
     search = Search("flow-shop", 1, "evolution", 3, 30)
     assert run(search).regrets == run(search).regrets
     assert placement(1) is placement(1)
+
+
+def test_a_strategy_without_a_seed_has_no_p() -> None:
+    """Three searches of a grid, each paired with twenty of random search, had a p of 8e-10."""
+    curve = tuple(float(n) for n in range(120, 0, -1))
+    control = [Run(Search("branches", 0, "random", s), (50.0 + s,) * 120, 1.0) for s in range(20)]
+    same = [Run(Search("branches", 0, "same", s), curve, 1.0) for s in range(20)]
+    table = list(rows([*control, *same], ["same", "random"]))
+    (row,) = (row for row in table if "| 120 | same |" in row)
+    assert row.split("|")[7:9] == ["  ", "  "]
+    (alone,) = (row for row in rows([control[0], same[0]], ["same", "random"]) if "| 120 | same |" in row)
+    assert alone.split("|")[7] == " 0.5 "
