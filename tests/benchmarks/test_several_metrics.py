@@ -1,0 +1,43 @@
+"""Searches of two goals, and of one goal under a bound, on a made recording."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from benchmarks.several_metrics import AFTER, STRATEGIES, TPE, Search, run, searches
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """256 configurations of two knobs: what is quick to run is slow to compile; one in sixteen fails."""
+    values = list(range(16))
+    cache: dict[str, dict[str, object]] = {}
+    for x, y in product(values, values):
+        time = "RuntimeFailedConfig" if x == 15 else 1.0 + abs(x - 5) + abs(y - 9)
+        cache[f"{x},{y}"] = {"x": x, "y": y, "time": time, "compile_time": 1.0 + x + 2 * abs(y - 2)}
+    document = {"tune_params_keys": ["x", "y"], "tune_params": {"x": values, "y": values}, "cache": cache}
+    path = tmp_path / "convolution-made.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_optunas_tpe_is_a_peer_in_both_tables(made: Path) -> None:
+    """Only NSGA-II had been, whose populations of 50 are too large for so few tries."""
+    assert TPE in STRATEGIES
+    assert {one.bounded for one in searches({"made": made}, 1) if one.strategy == TPE} == {True, False}
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_optunas_tpe_hears_of_both_metrics(made: Path, bounded: bool) -> None:
+    found = run(Search(made, TPE, 0, bounded))
+    assert len(found.figures) == len(AFTER)
+    if bounded:
+        random = run(Search(made, "random", 0, bounded))
+        assert found.wrong < random.wrong
+        assert found.figures[-1] < 0.5
+    else:
+        assert found.figures[0] > 0.7
