@@ -174,7 +174,10 @@ def run(search: Search) -> Mapping[str, object]:
 
 
 def table(lines: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A row for each case and sampler. A median where half of the searches kept no constraint is a dash."""
+    """A row for each case and sampler. A median where half of the searches kept no constraint is a dash.
+
+    *First at* is a median of the searches that found any: who finds few may have found these soon.
+    """
     after = " | ".join(f"after {after}" for after in AFTER)
     rows = head(
         f"case (best known) | sampler | searches | found any | first at | {after} | past a constraint"
