@@ -16,17 +16,19 @@ from autotune.errors import InputError, Problem
 if TYPE_CHECKING:
     from autotune.session.result import Result
     from autotune.space.configuration import Configuration, Value
+    from autotune.store.records import StudyRecord
 
 
 @click.command("best")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["yaml", "json", "env", "flags", "set"]),
+    type=click.Choice(["yaml", "json", "env", "flags", "set", "config"]),
     default="yaml",
     show_default=True,
     help="yaml; json (with metrics and speed-up); env (KNOB=value lines, in capitals); flags (--knob=value);"
-    " set (--set knob=value, for a script with run.add_arguments).",
+    " set (--set knob=value, for a script with run.add_arguments);"
+    " config (the config file that the command was given).",
 )
 @click.option("--front", is_flag=True, help="With several goals: each configuration that no other beats.")
 @study_argument()
@@ -61,7 +63,7 @@ def say(result: Result, form: str, front: bool) -> str:
     from autotune.report.words.summary import headline, say_goals
     from autotune.space.spec import say_workload
 
-    write, between = FORMS[form]
+    write, between = (_config_of(result.study), "\n") if form == "config" else FORMS[form]
     remark: list[str] = []
     if front:
         chosen = [(t.configuration, f"trial {t.number}: {say_goals(result, t)}") for t in result.front]
@@ -72,6 +74,20 @@ def say(result: Result, form: str, front: bool) -> str:
         remark = comment_lines(f"Remark: {result.remark}") if result.remark else []
     heads = ["\n".join([f"# {said}", *remark, ""]) if form == "yaml" else "" for _, said in chosen]
     return between.join(f"{head}{write(one)}" for head, (one, _) in zip(heads, chosen, strict=True))
+
+
+def _config_of(study: StudyRecord) -> Callable[[Configuration], str]:
+    """Writes the config file of the study's command. Raises :class:`InputError` where it has none."""
+    from autotune.cli.by_hand import by_hand
+
+    def write(configuration: Configuration) -> str:
+        given = by_hand(study, configuration)
+        if not given.config_file:
+            message = f"the objective of {study.label} is given no config file"
+            raise InputError([Problem(message, expected="--format yaml, json, env, flags or set")])
+        return given.config_text.removesuffix("\n")
+
+    return write
 
 
 def front_document(result: Result) -> dict[str, Any]:

@@ -22,7 +22,6 @@ MOST_OF_A_COMMAND = 1 << 17
 """The most characters of a command line that are shown: as many as Linux takes in one argument."""
 
 if TYPE_CHECKING:
-    from autotune.space.configuration import Configuration
     from autotune.store.records import StudyRecord, TrialRecord
     from autotune.store.store import Store
 
@@ -53,16 +52,18 @@ def command(word: str, study: str | None, store: str | None, as_json: bool) -> i
 
 def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
     """The trial, its readings, its study, segment, session and environment, as JSON."""
+    from autotune.cli.by_hand import by_hand
     from autotune.report.words.story import reasons_of, results_known
     from autotune.session.result import estimate_document
     from autotune.space.configuration import plain
 
     study = store.study(trial.study_id)
-    reasons = reasons_of(store, study, trial)
+    reasons, given = reasons_of(store, study, trial), by_hand(study, trial.configuration)
     document = asdict(trial)
     document |= {
         "configuration": plain(trial.configuration),
-        "commands": _commands(study, trial.configuration),
+        "commands": given.commands,
+        "config": {"file": given.config_file, "text": given.config_text} if given.config_file else None,
         "status": str(trial.status),
         "study": study.name,
         "results_known": results_known(store, trial) if trial.purpose == "search" else None,
@@ -91,10 +92,7 @@ def say(document: dict[str, Any], study: StudyRecord) -> str:
         lines.append(f"  why      {visible(document['message'].strip())}")
     lines += _reason(document)
     lines += _knobs(document["configuration"], study)
-    lines += [
-        f"  {part:8} {visible(shlex.join(words), MOST_OF_A_COMMAND)}"
-        for part, words in document["commands"].items()
-    ]
+    lines += _by_hand(document)
     lines += _metrics(document)
     lines += [f"  phase    {name} {seconds:.3f} s" for name, seconds in document["phases"].items()]
     lines += _readings(document["readings"], document["units"]) + _curve(document["reports"])
@@ -124,29 +122,18 @@ def _knobs(configuration: Mapping[str, Any], study: StudyRecord) -> list[str]:
     return [*lines, *(f"           {text} (--json has them)" for text in more)]
 
 
-def _commands(study: StudyRecord, configuration: Configuration) -> dict[str, list[str]]:
-    """The command lines of a program, by their key in the space file, to be run by hand.
+def _by_hand(document: Mapping[str, Any]) -> list[str]:
+    """The config file and the command lines."""
+    from autotune.report.text import visible
 
-    ``folder`` stands for the configuration's own folder, which may be gone. Empty for other objectives, and
-    for what an archive from elsewhere has in the place of a command.
-    """
-    from autotune.measure.commands.placeholders import placeholder_values
-    from autotune.session.opening.identity import command_of
-    from autotune.space.placeholders import fill, fill_arguments, lacks_all_values
-
-    try:
-        if (spec := command_of(study)) is None:
-            return {}
-        config = f"folder/{spec.config_file}" if spec.config_file else ""
-        values = placeholder_values(configuration, study.workload, "folder", config)
-        given = {k: v for k, v in spec.environment.items() if not lacks_all_values(v, values)}
-        variables = (
-            ["env", *(f"{name}={fill(text, values)}" for name, text in given.items())] if given else []
-        )
-        parts = {"prepare": spec.prepare, "check": spec.check, "run": spec.arguments}
-        return {part: [*variables, *fill_arguments(texts, values)] for part, texts in parts.items() if texts}
-    except (AttributeError, TypeError, ValueError):
-        return {}
+    lines = []
+    if config := document["config"]:
+        text = visible(config["text"], MOST_OF_A_COMMAND).splitlines()
+        lines = [f"  config   {visible(config['file'])}", *(f"    {line}" for line in text)]
+    return lines + [
+        f"  {part:8} {visible(shlex.join(words), MOST_OF_A_COMMAND)}"
+        for part, words in document["commands"].items()
+    ]
 
 
 def _metrics(document: dict[str, Any]) -> list[str]:

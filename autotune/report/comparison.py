@@ -177,9 +177,10 @@ def _best_row(evidence: Evidence, own: pd.DataFrame) -> Any:
 
 
 def regressions(evidences: Sequence[Evidence]) -> pd.DataFrame:
-    """Compare the winner and the default of each later study with those of the first; a row for each.
+    """Compare the winner and the default of each study with those of the first of its workload; a row for
+    each.
 
-    Columns: ``study``, ``who``, ``value``, ``before`` (in the first study), ``ratio`` (above 1 is worse)
+    Columns: ``study``, ``who``, ``value``, ``before`` (in the first), ``ratio`` (above 1 is worse)
     with ``low`` and ``high``, and ``verdict``: ``worse``, ``better``, ``as before`` or ``not measured``. The
     interval is computed from the two stored intervals and does not include how much sessions differ from each
     other, so a small difference is no proof. ``autotune replay`` measures that.
@@ -187,9 +188,10 @@ def regressions(evidences: Sequence[Evidence]) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for evidence in evidences[1:]:
-        for who in ("winner", "default"):
-            before, now = _measured(evidences[0], who), _measured(evidence, who)
+    for evidence in evidences:
+        first = next(one for one in evidences if one.study.workload == evidence.study.workload)
+        for who in () if first is evidence else ("winner", "default"):
+            before, now = _measured(first, who), _measured(evidence, who)
             ratio, low, high = _ratio(before, now, evidence.sign)
             verdict = "as before"
             if low > 1 or high < 1:

@@ -41,7 +41,7 @@ def studies_figure(frame: pd.DataFrame) -> Figure:
 
 
 def regressions_figure(frame: pd.DataFrame) -> Figure:
-    """Winner and default of each study relative to those of the first; right of 1 is worse."""
+    """Winner and default of each study over those of the first of its workload; right of 1 is worse."""
     shown = frame[frame["ratio"].notna()]
     if shown.empty:
         return drawing.nothing("nothing to compare")

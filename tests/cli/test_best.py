@@ -121,3 +121,39 @@ def test_yaml_says_what_the_winner_is_worth(tmp_path: Path) -> None:
     assert YAML(typ="safe", pure=True).load(printed) == {"tile": 4} and last == "tile: 4"
     for other in ("env", "flags", "set"):
         assert "#" not in call(best.command, "--format", other, "--store", tmp_path / "study.db").stdout
+
+
+CONFIGURED = """
+autotune: 1
+name: configured
+command:
+  run: [cat, "{config}"]
+  config:
+    file: tiles.h
+    text: |
+      #define TILE {tile}
+      #define ROWS {workload.rows}
+      #define AHEAD {ahead}
+  metrics: {pattern: {cost: 'TILE ([0-9]+)'}}
+workload: {rows: 7}
+metrics: {cost: {goal: minimize}}
+knobs:
+  tile: {values: [3, 4]}
+  ahead: {values: [1, 2], when: tile == 4}
+measure: {finalists: 0, max_readings: 3}
+"""
+
+
+def test_the_config_file_of_the_winner_can_be_handed_on(tmp_path: Path) -> None:
+    """A header for others had to be written by hand, from the knobs and the template of the space file."""
+    (tmp_path / "space.yaml").write_text(CONFIGURED)
+    result = autotune.search(tmp_path / "space.yaml", trials=2, store=tmp_path / "s.db")
+    assert "YAML (or json, env, flags, set, config)" in autotune.summarize(result)
+    done = call(best.command, "--format", "config", "--store", tmp_path / "s.db")
+    assert done.stdout == "#define TILE 3\n#define ROWS 7\n"
+
+
+def test_without_a_config_file_there_is_none_to_hand_on(store: Path) -> None:
+    done = call(best.command, "--format", "config", "--store", store)
+    assert isinstance(done.exception, autotune.InputError) and done.stdout == ""
+    assert "the objective of spelling#1 is given no config file" in str(done.exception)

@@ -76,7 +76,7 @@ def test_an_option_that_a_knob_leaves_without_a_value_is_said(tmp_path: Path) ->
         "command: {run: [sh, -c, 'echo --algo={algo} {tile} | cat'], metrics: wall}\n"
         "knobs:\n  tile: {values: [1, 2]}\n  algo: {choices: [a, b], when: tile == 2}\n"
     )
-    assert "where algo does not exist, --algo= stands without a value" in check(tmp_path)
+    assert "where algo does not exist, '--algo=' stands without a value" in check(tmp_path)
     assert json.loads(check(tmp_path, "--json"))["left_empty"] == [{"knob": "algo", "option": "--algo="}]
 
 

@@ -150,6 +150,28 @@ measure: {finalists: 0, max_readings: 3}
         assert document(trial.command, 0, *where)["commands"] == {}
 
 
+def test_the_config_file_of_a_trial_is_shown_beside_the_commands_that_read_it(tmp_path: Path) -> None:
+    """The command lines named a file in a folder that was gone, so they could not be run by hand."""
+    space = tmp_path / "space.yaml"
+    space.write_text(
+        """
+autotune: 1
+name: by-hand
+command: {run: [cat, "{config}"], config: {file: sub.toml}, metrics: wall}
+knobs: {title: {choices: [a b]}, often: {values: [1]}}
+measure: {finalists: 0, max_readings: 3}
+"""
+    )
+    autotune.search(space, trials=1, store=tmp_path / "study.db")
+    where = "--study", "by-hand", "--store", tmp_path / "study.db"
+    said = call(trial.command, 0, *where).stdout
+    assert '\n  config   folder/sub.toml\n    title = "a b"\n    often = 1\n  run ' in said
+    assert document(trial.command, 0, *where)["config"] == {
+        "file": "folder/sub.toml",
+        "text": 'title = "a b"\noften = 1\n',
+    }
+
+
 def test_that_a_number_was_taken_for_an_id_is_said(tmp_path: Path) -> None:
     """A search tells of trial 2, and ``autotune trial 2`` had shown trial 1 without a word."""
     space = Space([Flag("on"), Flag("more")])

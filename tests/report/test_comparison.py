@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,20 @@ def test_twice_as_long_is_worse(tmp_path: Path) -> None:
     assert frame.loc["winner", "verdict"] == "worse"
     assert frame.loc["winner", "ratio"] == pytest.approx(2.0)
     assert frame.loc["default", "verdict"] == "not measured"
+
+
+def test_studies_of_other_workloads_are_no_regressions(tmp_path: Path) -> None:
+    """Of a search over several sizes each larger size was said to be worse than the first."""
+    evidences = load_all(two(tmp_path), [1, 2, 1, 2])
+    larger = {"n": 4096}
+    mixed = [
+        evidences[0],
+        *(replace(one, study=replace(one.study, workload=larger)) for one in evidences[1:3]),
+        evidences[3],
+    ]
+    frame = regressions(mixed).query("who == 'winner'")
+    assert frame["ratio"].tolist() == pytest.approx([0.5, 2.0])
+    assert frame["verdict"].tolist() == ["better", "worse"]
 
 
 def test_what_is_the_same_is_not_listed(tmp_path: Path) -> None:

@@ -1,16 +1,17 @@
 """Options without a value that a command is given where a knob does not exist.
 
-An argument of its own is left out then, and so is a variable. Within a longer text, a script for a shell say,
-nobody but its author knows what belongs to a placeholder: of ``--algo={algo}`` the ``--algo=`` remains.
+An argument of its own is left out then, and so are a variable and a line of the config file. Within a longer
+text, a script for a shell say, nobody but its author knows what belongs to a placeholder: of
+``--algo={algo}`` the ``--algo=`` remains, of ``{schedule},{chunk}`` the comma.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from autotune.space.placeholders import fill_arguments, names
+from autotune.space.placeholders import fill_arguments, lacks_all_values, names
 from autotune.space.spec import CommandObjective
 
 
@@ -25,17 +26,30 @@ class LeftEmpty:
 
 def left_empty(spec: CommandObjective, conditional: Collection[str]) -> list[LeftEmpty]:
     """Of the knobs that some configurations lack: the options that they leave without a value, each once."""
-    commands = (spec.prepare, spec.check, spec.arguments)
-    return list(dict.fromkeys(found for texts in commands for found in _in(texts, conditional)))
+    arguments = [text for command in (spec.prepare, spec.check, spec.arguments) for text in command[1:]]
+    lines = [f"{name}={text}" for name, text in spec.environment.items()] + spec.config_text.splitlines()
+    found = [
+        one
+        for texts, goes in ((arguments, _goes_as_argument), (lines, lacks_all_values))
+        for text in texts
+        for one in _in(text, conditional, goes)
+    ]
+    return list(dict.fromkeys(found))
 
 
-def _in(texts: tuple[str, ...], conditional: Collection[str]) -> Iterator[LeftEmpty]:
-    for text in texts[1:]:
-        asked = [name for name, _ in names(text)]
-        for knob in conditional:
-            others = dict.fromkeys(asked, "x")
-            if others.pop(knob, None) is None or len(fill_arguments(["program", text], others)) == 1:
-                continue
-            option = re.search(rf"""([^\s"']+=)(["']?)\{{{re.escape(knob)}\}}\2(?=[\s"';)]|$)""", text)
-            if option:
-                yield LeftEmpty(knob, option[1])
+def _goes_as_argument(text: str, values: Mapping[str, str]) -> bool:
+    return not fill_arguments(["program", text], values)[1:]
+
+
+def _in(
+    text: str, conditional: Collection[str], goes: Callable[[str, Mapping[str, str]], bool]
+) -> Iterator[LeftEmpty]:
+    """``goes`` says whether all of the text is left out for these values."""
+    asked = [name for name, _ in names(text)]
+    for knob in conditional:
+        others = dict.fromkeys(asked, "x")
+        if others.pop(knob, None) is None or goes(text, others):
+            continue
+        option = re.search(rf"""([^\s"']*[=,:])(["']?)\{{{re.escape(knob)}\}}\2(?=[\s"';),:]|$)""", text)
+        if option:
+            yield LeftEmpty(knob, option[1])

@@ -19,9 +19,11 @@ import json
 import shlex
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 from autotune.space import placeholders
 from autotune.space.configuration import FrozenMap, Value, freeze, plain
+from autotune.space.spec import CommandObjective
 
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
@@ -49,6 +51,14 @@ def placeholder_values(
 def named_in(*texts: str) -> set[str]:
     """The names of all placeholders in some texts."""
     return {name for text in texts for name, _ in placeholders.names(text)}
+
+
+def config_text(spec: CommandObjective, configuration: Mapping[str, Value], values: Mapping[str, str]) -> str:
+    """What the config file of a command holds, where it has one; ``values`` are those of the placeholders."""
+    if spec.config_text:
+        return placeholders.fill_lines(spec.config_text, values)
+    file = Path(spec.config_file)
+    return config_document(file.suffix or file.name, configuration)
 
 
 def config_document(ending: str, configuration: Mapping[str, Value]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.leftovers import Leftovers
-from autotune.measure.commands.placeholders import config_document, placeholder_values
+from autotune.measure.commands.placeholders import config_text, placeholder_values
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import VARIABLE as RUN_VARIABLE
 from autotune.measure.memory import PeakMemory
@@ -24,7 +24,7 @@ from autotune.measure.program import Finished, run_program
 from autotune.measure.reports import SILENT, Reporter
 from autotune.provenance.code.files import is_file
 from autotune.space.configuration import Configuration
-from autotune.space.placeholders import FOLDER, fill, fill_arguments, fill_lines, lacks_all_values
+from autotune.space.placeholders import FOLDER, fill, fill_arguments, lacks_all_values
 from autotune.space.spec import CommandObjective
 
 INFEASIBLE_EXIT = 78
@@ -125,10 +125,7 @@ class CommandRun:
         }
 
     def _write_config(self, file: Path) -> None:
-        if self.spec.config_text:
-            text = fill_lines(self.spec.config_text, self.values)
-        else:
-            text = config_document(file.suffix or file.name, self.configuration)
+        text = config_text(self.spec, self.configuration, self.values)
         # Under another name first: the same configuration may be running in another process.
         draft = file.with_name(f"{file.name}.{os.getpid()}")
         draft.write_text(text, encoding="utf-8")

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
+from autotune.measure.loading.surroundings import read_around
 from autotune.space.spec import CallableObjective
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -27,12 +28,25 @@ def describe_callable(given: Any) -> CallableObjective:
     decorated function also that of the decorators) and of the numbers and texts that are bound to it:
     defaults, enclosed variables, the arguments of a :class:`functools.partial`, and those arguments of its
     constructor that an instance keeps under their names. A lambda is identified by its bytecode, since its
-    source is only known together with the line around it. Not covered are global variables, lists and the
+    source is only known together with the line around it.
+
+    Where it was typed in, as into a notebook, the global functions, classes, numbers and texts that it reads
+    count too, as the rest of the file does elsewhere. Not covered are other global variables, lists and the
     like, and other state of instances, which may change in use.
     """
-    kind = _kind(given)
-    digest = hashlib.sha256("\n".join(_facts(given, DEEPEST)).encode()).hexdigest()[:16]
+    kind, facts = _kind(given), [*_facts(given, DEEPEST)]
+    if _file(inspect.unwrap(kind)) is None:
+        facts += _around(kind)
+    digest = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
     return CallableObjective(f"{kind.__module__}:{kind.__qualname__}", digest, _file(kind))
+
+
+def _around(kind: Any) -> Iterator[str]:
+    for name, value in read_around([kind, *_own_bases(kind)]).items():
+        own = callable(value) and _kind(inspect.unwrap(value)).__module__ == kind.__module__
+        if own or isinstance(value, (*PLAIN, tuple)):
+            yield name
+            yield from _facts(value, DEEPEST)
 
 
 def _kind(given: Any) -> Any:

@@ -45,8 +45,8 @@ def say_space(document: dict[str, Any]) -> list[str]:
         lines.append(f"  {row['knob']} exists in no configuration: nothing feasible has {row['when']}")
     for row in document["left_empty"]:
         lines.append(
-            f"  where {row['knob']} does not exist, {row['option']} stands without a value in a text of the"
-            " command: an argument or a variable of its own is left out then"
+            f"  where {row['knob']} does not exist, '{row['option']}' stands without a value in a text of the"
+            " command: an argument, a variable or a line of its own is left out then"
         )
     if document["too_rare"]:
         lines += [f"  {line.strip()}" for line in document["too_rare"].splitlines()]

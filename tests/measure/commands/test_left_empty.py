@@ -50,3 +50,19 @@ def test_an_option_of_prepare_and_of_the_command_is_said_once() -> None:
     texts = ("sh", "-c", "run --algo={algo} all")
     command = CommandObjective(texts, base=Path(), prepare=texts)
     assert left_empty(command, ["algo"]) == [LeftEmpty("algo", "--algo=")]
+
+
+def test_of_a_variable_and_a_line_of_the_config_file_a_comma_is_left() -> None:
+    """OpenMP takes ``OMP_SCHEDULE=auto,`` for a mistake, and runs with its default schedule."""
+    command = CommandObjective(
+        ("./bench", "--schedule={schedule},{chunk}"),
+        base=Path(),
+        environment={"OMP_SCHEDULE": "{schedule},{chunk}", "CHUNK": "{chunk}", "FLAGS": "-O2 {chunk}"},
+        config_file="bench.ini",
+        config_text="[loop]\nchunk = {chunk}\nschedule = {schedule}:{chunk}\n",
+    )
+    assert left_empty(command, ["chunk"]) == [
+        LeftEmpty("chunk", "--schedule={schedule},"),
+        LeftEmpty("chunk", "OMP_SCHEDULE={schedule},"),
+        LeftEmpty("chunk", "{schedule}:"),
+    ]

@@ -186,3 +186,76 @@ def test_a_class_that_is_typed_in_has_no_file() -> None:
     script += "print(describe_callable(Typed).file)"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.stderr) == ("None\n", "")
+
+
+NOTEBOOK = """
+import functools
+from numpy import hypot
+
+SIZE, NAMES, LIST, CALLS = 10, ("a", "b"), [1], 0
+
+def inner(x): return x
+def helper(x): return inner(x) if x else helper(1)
+
+class Base:
+    def __call__(self, x): return x
+
+class Work(Base):
+    factor = 1
+    def measure(self, x): return self.twice(x)
+    @staticmethod
+    def twice(x): return 2 * x + SIZE
+work = Work()
+
+@functools.cache
+def kept(x): return x + 1
+
+def cost(x):
+    global CALLS
+    CALLS += 1
+    return sum(helper(y) + SIZE * LIST[0] for y in (x,)) + len(NAMES) + kept(x) + hypot(x, CALLS) + work(x)
+
+def deeper(x): return x
+def wrapping(function):
+    @functools.wraps(function)
+    def outer(x): return function(x)
+    return outer
+@wrapping
+def wrapped(x): return deeper(x)
+
+def apart(x): return x
+"""
+
+
+def typed_in(text: str) -> dict[str, Any]:
+    made: dict[str, Any] = {"__name__": "typed_in"}
+    exec(text, made)
+    return made
+
+
+def test_of_what_is_typed_in_all_counts_that_it_reads() -> None:
+    """After an edit of another cell a search from a notebook had gone on with the numbers of before."""
+    before = typed_in(NOTEBOOK)
+    edits = {
+        "SIZE, NAMES, LIST, CALLS = 10": "SIZE, NAMES, LIST, CALLS = 20",
+        '"b")': '"c")',
+        "inner(x): return x": "inner(x): return -x",
+        "kept(x): return x + 1": "kept(x): return x + 2",
+        "__call__(self, x): return x": "__call__(self, x): return x / 2",
+    }
+    for old, new in edits.items():
+        assert NOTEBOOK.count(old) == 1
+        after = typed_in(NOTEBOOK.replace(old, new))
+        assert code(after["cost"]) != code(before["cost"]), new
+        assert code(after["apart"]) == code(before["apart"])
+    after = typed_in(NOTEBOOK.replace("deeper(x): return x", "deeper(x): return -x"))
+    assert code(after["wrapped"]) != code(before["wrapped"])
+    after = typed_in(NOTEBOOK.replace("CALLS = 10", "CALLS = 20"))
+    assert code(after["Work"]) != code(before["Work"]) and code(after["work"]) != code(before["work"])
+
+
+def test_what_typed_in_code_assigns_and_what_it_does_not_read_is_no_part_of_it() -> None:
+    before, after = typed_in(NOTEBOOK), typed_in(NOTEBOOK + "OTHER = 3\ndef unread(x): return SIZE\n")
+    after["cost"](3)
+    after["LIST"].append(2)
+    assert after["CALLS"] == 1 and code(after["cost"]) == code(before["cost"])
