@@ -39,7 +39,7 @@ from autotune.measure.recordings.recording import Entry, Recording
 from autotune.search.acquisition.pareto import hypervolume, non_dominated
 from autotune.search.contract import Observation, Option, Problem, Strategy
 from autotune.search.registry import make_strategy
-from autotune.search.strategies.optuna_samplers import OptunaNsga2
+from autotune.search.strategies.optuna_samplers import OptunaOfSeveralGoals, constraints_of, parzen_estimator
 from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
@@ -130,28 +130,14 @@ class Found:
     seconds: float
 
 
-class TpeOfSeveral(OptunaNsga2):
-    """Optuna's TPE of several goals and bounds; our strategy of its name takes one goal.
-
-    It is told what NSGA-II is told, and has the settings of the strategy of its name.
-    """
+class TpeOfSeveral(OptunaOfSeveralGoals):
+    """Optuna's TPE of several goals and bounds; our strategy of its name takes one goal."""
 
     name: ClassVar[str] = TPE
     defaults: ClassVar[dict[str, Option]] = {"initial": 10}
 
     def _sampler(self, seed: int) -> optuna.samplers.BaseSampler:
-        return optuna.samplers.TPESampler(
-            seed=seed,
-            n_startup_trials=1,
-            multivariate=True,
-            constant_liar=True,
-            constraints_func=_violations,
-        )
-
-
-def _violations(trial: optuna.trial.FrozenTrial) -> Sequence[float]:
-    found: Sequence[float] = trial.system_attrs["constraints"]
-    return found
+        return parzen_estimator(seed, constraints=constraints_of)
 
 
 def searcher(name: str, problem: Problem, seed: int) -> Strategy:

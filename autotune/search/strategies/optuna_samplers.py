@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -116,15 +116,7 @@ class OptunaTpe(OptunaStrategy):
     defaults: ClassVar[dict[str, Option]] = {"initial": 10, "multivariate": True}
 
     def _sampler(self, seed: int) -> optuna.samplers.BaseSampler:
-        multivariate = bool(self.options["multivariate"])
-        return optuna.samplers.TPESampler(
-            seed=seed,
-            n_startup_trials=1,
-            multivariate=multivariate,
-            group=multivariate,
-            constant_liar=True,
-            warn_independent_sampling=False,
-        )
+        return parzen_estimator(seed, bool(self.options["multivariate"]))
 
     def _point(self, configuration: Configuration) -> dict[str, Coordinate]:
         return self.axes.point(configuration)
@@ -193,30 +185,17 @@ class OptunaGp(OptunaStrategy):
         return self.axes.wish({axis.name: _suggested(trial, axis) for axis in self.axes.all})
 
 
-class OptunaNsga2(OptunaStrategy):
-    """Elitist non-dominated sorting genetic algorithm (Deb et al., IEEE TEC 6(2), 2002) of Optuna.
+class OptunaOfSeveralGoals(OptunaStrategy):
+    """A sampler that searches for every metric with a goal at once.
 
-    It searches for every metric with a goal at once. The bounds of metrics are constraints; the violation is
-    how far a trial is past them. A failed trial, which has no metrics, violates a constraint of its own. Of
-    two trials that violate constraints, the sampler prefers the smaller violation (section VI of the paper).
-    Every ``population`` trials told, in that order, are a generation. An inactive knob stands at its
-    default, so that crossover finds all parameters in both parents.
+    The bounds of metrics are constraints (:func:`constraints_of`); the violation is how far a trial is past
+    them. A failed trial, which has no metrics, violates a constraint of its own. An inactive knob stands at
+    its default, so that each trial has all parameters.
     """
-
-    name: ClassVar[str] = "optuna-nsga2"
-    defaults: ClassVar[dict[str, Option]] = {"initial": 10, "population": 50}
-    limits: ClassVar[dict[str, tuple[float, float]]] = {"population": (2, math.inf)}
-
-    def __init__(self, problem: Problem, seed: int = 0) -> None:
-        super().__init__(problem, seed)
-        self._parents: dict[int, list[int]] = {}
 
     def _directions(self) -> list[StudyDirection]:
         found = [_DIRECTION[goal.goal] for goal in self.problem.goals if goal.goal]
         return found or super()._directions()
-
-    def _sampler(self, seed: int) -> optuna.samplers.BaseSampler:
-        return _Nsga2InOrder(int(self.options["population"]), seed, self._parents)
 
     def _point(self, configuration: Configuration) -> dict[str, Coordinate]:
         return self.axes.point(completed(self.space, configuration))
@@ -237,6 +216,26 @@ class OptunaNsga2(OptunaStrategy):
         return self.axes.wish({axis.name: _suggested(trial, axis) for axis in self.axes.all})
 
 
+class OptunaNsga2(OptunaOfSeveralGoals):
+    """Elitist non-dominated sorting genetic algorithm (Deb et al., IEEE TEC 6(2), 2002) of Optuna.
+
+    Of two trials that violate constraints, the sampler prefers the smaller violation (section VI of the
+    paper). Every ``population`` trials told, in that order, are a generation. Crossover finds all parameters
+    in both parents.
+    """
+
+    name: ClassVar[str] = "optuna-nsga2"
+    defaults: ClassVar[dict[str, Option]] = {"initial": 10, "population": 50}
+    limits: ClassVar[dict[str, tuple[float, float]]] = {"population": (2, math.inf)}
+
+    def __init__(self, problem: Problem, seed: int = 0) -> None:
+        super().__init__(problem, seed)
+        self._parents: dict[int, list[int]] = {}
+
+    def _sampler(self, seed: int) -> optuna.samplers.BaseSampler:
+        return _Nsga2InOrder(int(self.options["population"]), seed, self._parents)
+
+
 class _Nsga2InOrder(optuna.samplers.NSGAIISampler):
     """The sampler, with generations that follow from the order of the finished trials alone.
 
@@ -245,7 +244,7 @@ class _Nsga2InOrder(optuna.samplers.NSGAIISampler):
     """
 
     def __init__(self, population: int, seed: int, parents: dict[int, list[int]]) -> None:
-        super().__init__(population_size=population, seed=seed, constraints_func=_constraints)
+        super().__init__(population_size=population, seed=seed, constraints_func=constraints_of)
         self._size = population
         self._parents_of = parents
 
@@ -270,7 +269,25 @@ _CONSTRAINTS = "constraints"
 """The attribute of a trial where Optuna looks for its constraints, whatever its version."""
 
 
-def _constraints(trial: FrozenTrial) -> Sequence[float]:
+def parzen_estimator(
+    seed: int,
+    multivariate: bool = True,
+    constraints: Callable[[FrozenTrial], Sequence[float]] | None = None,
+) -> optuna.samplers.TPESampler:
+    """Optuna's estimator, which finds random trials in the history and counts trials in flight as bad."""
+    return optuna.samplers.TPESampler(
+        seed=seed,
+        n_startup_trials=1,
+        multivariate=multivariate,
+        group=multivariate,
+        constant_liar=True,
+        warn_independent_sampling=False,
+        constraints_func=constraints,
+    )
+
+
+def constraints_of(trial: FrozenTrial) -> Sequence[float]:
+    """What :class:`OptunaOfSeveralGoals` told of a trial: each is violated where it is above 0."""
     found: Sequence[float] = trial.system_attrs[_CONSTRAINTS]
     return found
 
