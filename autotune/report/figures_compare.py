@@ -54,7 +54,7 @@ def regressions_figure(frame: pd.DataFrame) -> Figure:
         rows.append((name, row.ratio, low, high, colours.get(row.verdict, TRIAL)))
     drawing.intervals(axes, rows)
     axes.axvline(1.0, color=MUTED, lw=1, ls="--")
-    drawing.label(axes, "over the first study: above 1 is worse")
+    drawing.label(axes, "over the first study of its workload: above 1 is worse")
     return figure
 
 
