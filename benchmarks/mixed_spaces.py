@@ -4,7 +4,8 @@
         --peer-python PEERS/bin/python --cache CACHE.jsonl --out RUNS.jsonl
     python -m benchmarks.mixed_report RUNS.jsonl --out benchmarks/results/mixed_spaces.md
 
-The tasks are those of :mod:`benchmarks.mixed_tasks`. Every method has ``--trials`` trials, of which the
+The tasks are those of :mod:`benchmarks.mixed_tasks`; with ``--ranges`` those of
+:mod:`benchmarks.range_tasks`, whose knobs are all ranges. Every method has ``--trials`` trials, of which the
 first is the default configuration for all: autotune begins with it, and peers are told of it. Each search
 becomes a line of RUNS.jsonl::
 
@@ -43,6 +44,7 @@ from benchmarks.kept import add_line, kept_lines
 from benchmarks.mixed_tasks import TASKS, Task
 from benchmarks.peers.client import Found, find_all, is_peer, kept
 from benchmarks.peers.described import described
+from benchmarks.range_tasks import RANGE_TASKS
 from benchmarks.running import (
     append_lines,
     at_least_one,
@@ -52,6 +54,7 @@ from benchmarks.running import (
     split_names,
 )
 
+ALL_TASKS = {**TASKS, **RANGE_TASKS}
 METHODS = "auto,random,optuna-tpe,optuna-mtpe,optuna-gp,skopt-gp,smac,hebo"
 TRIALS = 60
 
@@ -103,12 +106,12 @@ def run(search: Search) -> dict[str, object]:
 
 @cache
 def _losses(task: str, path: Path | None) -> Losses:
-    return Losses(TASKS[task], path)
+    return Losses(ALL_TASKS[task], path)
 
 
 def _run_own(search: Search, losses: Losses) -> tuple[list[float | None], float]:
     """What one of autotune's strategies found, and the processor time that it took."""
-    problem = Problem(TASKS[search.task].space, (MetricSpec("loss", "minimize", ""),), search.trials)
+    problem = Problem(ALL_TASKS[search.task].space, (MetricSpec("loss", "minimize", ""),), search.trials)
     seen: list[float | None] = []
     began = time.process_time()
     strategy = make_strategy(search.method, problem, search.seed)
@@ -132,7 +135,7 @@ def _observation(configuration: Configuration, loss: float | None) -> Observatio
 
 
 def _run_peer(search: Search, losses: Losses) -> tuple[list[float | None], float]:
-    space = TASKS[search.task].space
+    space = ALL_TASKS[search.task].space
     assert search.peer is not None
     client = kept(search.peer)
     client.start(described(space), search.seed, search.trials)
@@ -157,7 +160,8 @@ def _effective(space: Space, values: dict[str, object]) -> Configuration:
 def searches(options: argparse.Namespace, peers: dict[str, Found]) -> Iterator[Search]:
     """Every search that the options ask for, that can run and that the output does not hold yet."""
     done = {(line["task"], line["method"], line["seed"]) for line in kept_lines(options.out)}
-    for method, task, seed in product(options.methods, options.tasks, range(options.seeds)):
+    seeds = range(options.first, options.first + options.seeds)
+    for method, task, seed in product(options.methods, options.tasks, seeds):
         if (task, method, seed) in done or (is_peer(method) and method not in peers):
             continue
         yield Search(task, method, seed, options.trials, options.cache, peers.get(method))
@@ -168,8 +172,11 @@ def arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--methods", default=METHODS, help="autotune's strategies, and peers")
-    parser.add_argument("--tasks", default=",".join(TASKS), help=f"of {', '.join(TASKS)}")
-    parser.add_argument("--seeds", type=at_least_one, default=10, help="seeds 0 to N-1")
+    tasks = parser.add_mutually_exclusive_group()
+    tasks.add_argument("--tasks", default=",".join(TASKS), help=f"of {', '.join(TASKS)}")
+    tasks.add_argument("--ranges", action="store_true", help="tasks whose knobs are all ranges")
+    parser.add_argument("--seeds", type=at_least_one, default=10, help="how many")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument(
         "--trials", type=at_least_one, default=TRIALS, help="of each search; OUT holds one number of them"
     )
@@ -182,7 +189,7 @@ def arguments() -> argparse.Namespace:
     for name in options.methods:
         if not is_peer(name):
             strategy_class(name)
-    options.tasks = known_names(options.tasks, "task", TASKS)
+    options.tasks = list(RANGE_TASKS) if options.ranges else known_names(options.tasks, "task", TASKS)
     return options
 
 

@@ -10,7 +10,7 @@ import math
 
 from autotune.search.contract import Problem
 from autotune.search.models.arrays import Floats
-from autotune.search.models.features import Features, is_long_range
+from autotune.search.models.features import Features, is_long_range, only_ranges
 
 AMBITION = 30.0
 """The improvement asked for is this, divided by the number of observations."""
@@ -97,12 +97,12 @@ class Ambition:
 
 def _in_space(features: Features) -> float:
     """The improvement to ask for in a space, times the number of observations."""
-    ranges = [knob for knob in features.space.knobs if is_long_range(knob)]
-    if len(ranges) == len(features.space.knobs):
+    if only_ranges(features.space):
         return 0.0
     listed = features.space.feasible.size
     if not listed:
         return AMBITION
+    ranges = [knob for knob in features.space.knobs if is_long_range(knob)]
     # In logarithms: the exact count may be larger than any float.
     counts = [len(knob.cells[0].values) if knob.cells else 1 for knob in ranges]
     size = math.log(listed) + sum(math.log(LEVELS / count) for count in counts)

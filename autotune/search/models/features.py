@@ -174,6 +174,12 @@ def is_long_range(knob: Knob) -> bool:
     return not knob.cells or len(knob.cells[0].values) > LONG
 
 
+def only_ranges(space: Space) -> bool:
+    """Whether every knob that has more than one value is a long range: the goal is mostly smooth then."""
+    varying = [knob for knob in space.knobs if knob.cardinality != 1]
+    return bool(varying) and all(map(is_long_range, varying))
+
+
 def _sizes(knob: Knob) -> list[int]:
     """How many smooth features there are under each of the knob's weights."""
     if not knob.cells:

@@ -12,12 +12,19 @@ from autotune.search.contract import Observation, Problem
 from autotune.search.loss import failures_as_worst, signed, signed_at_full
 from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.bounds import FAR, past_bound
+from autotune.search.models.features import only_ranges
 from autotune.search.models.fidelity import HUGE, AtFull
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 
 MOST = 300
 """A surrogate learns from at most so many configurations: half the best ones, half spread over the rest."""
+FAR_END = 1.0
+"""What is farther above the median than the best is below it is cut, times this."""
+FAR_END_OF_RANGES = 10.0
+"""The same where all knobs are ranges (``benchmarks/results/smooth_functions.md``). There any improvement will do
+(:data:`~autotune.search.acquisition.ambition.LEVELS`), so that a search crowds early, and a process that knows
+other places only as bad never goes back to them."""
 SAME = 1e-12
 """Losses that differ by a smaller part of themselves differ by rounding only."""
 
@@ -95,6 +102,7 @@ class History:
         self._past_bounds = past_bounds
         self.configurations: list[Configuration] = []
         self._goal = problem.goals[0] if problem.goals else None
+        self._far_end = FAR_END_OF_RANGES if only_ranges(problem.space) else FAR_END
         self._sign = self._goal.sign if self._goal else 1.0
         self._rows: dict[str, int] = {}
         self.told: list[Observation] = []
@@ -214,16 +222,16 @@ class History:
         counts = np.bincount(rows[there], minlength=len(self))
         return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
-    @staticmethod
-    def _cut(losses: Floats) -> float:
-        """Where the slow side is cut: as far above the median as the best is below.
+    def _cut(self, losses: Floats) -> float:
+        """Where the slow side is cut: as far above the median as the best is below, times ``_far_end``.
 
         The times of a kernel spread over orders of magnitude and only their fast end matters. A process
         that must also explain the slow end fits its length scales to that. As the search crowds around the
         best the median sinks, and the process has less and less to tell apart.
         """
         known = losses[~np.isnan(losses)]
-        return 2.0 * float(np.median(known)) - float(known.min())
+        median = float(np.median(known))
+        return median + self._far_end * (median - float(known.min()))
 
 
 def chosen(targets: Targets, most: int = MOST) -> Integers:

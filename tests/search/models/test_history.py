@@ -10,7 +10,7 @@ import pytest
 
 from autotune.search.contract import Observation, Problem
 from autotune.search.models.history import History, Targets
-from autotune.space.knobs import IntegerRange
+from autotune.space.knobs import Choice, IntegerRange
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -97,3 +97,27 @@ def test_an_error_whose_square_overflows_is_a_large_one() -> None:
     sure, unsure = observed(0, -1.0), replace(observed(1, 1e150), errors={"time": 1e300})
     known = targets(sure, unsure).known
     assert np.isfinite(known).all() and known[1] > known[0] == 0.0
+
+
+def slow_side(space: Space, *others: str) -> list[float]:
+    """How far apart a search of ``space`` holds two slow configurations, and two that are slower still."""
+    rest = {name: 0 for name in others}
+    told = [
+        Observation(space.configuration({"x": x} | rest), Status.OK, {"time": time})
+        for x, time in enumerate((1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 3.0, 4.0, 1e30, 1e40))
+    ]
+    found = History.of(Problem(space, PROBLEM.metrics), told).targets()
+    assert found is not None
+    return [float(b - a) for a, b in zip(found.values[7::2], found.values[8::2], strict=True)]
+
+
+def test_where_all_knobs_are_ranges_only_what_is_absurd_is_cut() -> None:
+    """A search that crowded in one place held all the others for equally bad, and never went back to them."""
+    near, far = slow_side(SPACE)
+    assert near > 0.1
+    assert far == 0.0
+    assert slow_side(Space([*SPACE.knobs, IntegerRange("always", 0, 0)]), "always")[0] == near
+
+
+def test_where_a_knob_is_listed_all_that_is_slow_is_cut() -> None:
+    assert slow_side(Space([*SPACE.knobs, Choice("how", (0, 1))]), "how") == [0.0, 0.0]
