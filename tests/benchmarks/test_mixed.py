@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from autotune.search.models.features import only_ranges
 from benchmarks.mixed_report import Run, Scale, mean_ranks, scales, tables
 from benchmarks.mixed_spaces import Losses, Search, run
 from benchmarks.mixed_tasks import TASKS
 from benchmarks.peers.described import described
+from benchmarks.range_tasks import RANGE_TASKS
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -25,6 +27,14 @@ def test_the_default_of_every_task_trains_the_same_twice(name: str) -> None:
 def test_every_task_can_be_described_to_peers(name: str) -> None:
     knobs = described(TASKS[name].space)
     assert {knob.kind for knob in knobs} >= {"float", "choice"}
+
+
+@pytest.mark.parametrize("name", RANGE_TASKS)
+def test_a_task_of_ranges_alone_trains_and_has_no_other_knobs(name: str) -> None:
+    task = RANGE_TASKS[name]
+    loss = task.loss(task.space.default())
+    assert loss is not None and 0 < loss < 3
+    assert only_ranges(task.space)
 
 
 def test_a_loss_is_trained_once_where_there_is_a_cache(tmp_path: Path) -> None:

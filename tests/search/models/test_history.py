@@ -101,7 +101,7 @@ def test_an_error_whose_square_overflows_is_a_large_one() -> None:
 
 def slow_side(space: Space, *others: str) -> list[float]:
     """How far apart a search of ``space`` holds two slow configurations, and two that are slower still."""
-    rest = {name: 0 for name in others}
+    rest = dict.fromkeys(others, 0)
     told = [
         Observation(space.configuration({"x": x} | rest), Status.OK, {"time": time})
         for x, time in enumerate((1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 3.0, 4.0, 1e30, 1e40))
