@@ -22,9 +22,9 @@ MOST = 300
 FAR_END = 1.0
 """What is farther above the median than the best is below it is cut, times this."""
 FAR_END_OF_RANGES = 10.0
-"""The same where all knobs are ranges (``benchmarks/results/smooth_functions.md``). There any improvement will do
-(:data:`~autotune.search.acquisition.ambition.LEVELS`), so that a search crowds early, and a process that knows
-other places only as bad never goes back to them."""
+"""The same where all knobs are ranges (``benchmarks/results/smooth_functions.md``). Any improvement will do
+there (:data:`~autotune.search.acquisition.ambition.LEVELS`), so a search crowds early; and a process that
+knows other places only as bad never goes back to them."""
 SAME = 1e-12
 """Losses that differ by a smaller part of themselves differ by rounding only."""
 
