@@ -7,8 +7,9 @@ import math
 import os
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from autotune.measure.commands.crashed import CommandCrashed
@@ -194,13 +195,22 @@ def _inside(part: object, key: str) -> object:
 
 
 def _deeper(found: Mapping[str, object], missing: Sequence[str]) -> str:
-    """What to write for missing metrics that are in an inner object; empty where they are not."""
-    inside = [f"{outer}.{m}" for m in missing for outer, part in found.items() if _holds(part, m)]
+    """What to write for missing metrics that are in inner objects; empty where they are not."""
+    inside = [place for name in missing for place in islice(_places(found, name), 3)]
     return f": call the metric {', '.join(map(repr, inside))} in the space file" if inside else ""
 
 
-def _holds(part: object, name: str) -> bool:
-    return isinstance(part, Mapping) and name in part
+def _places(part: object, name: str, levels: int = 5) -> Iterator[str]:
+    """Where entries of that name lie inside, as :func:`_look_up` takes it."""
+    entries = part.items() if isinstance(part, Mapping) else enumerate(part) if isinstance(part, list) else ()
+    for key, value in entries if levels else ():
+        if isinstance(value, Mapping) and name in value:
+            yield f"{key}.{name}"
+        yield from (f"{key}.{place}" for place in _places(value, name, levels - 1))
+
+
+_BEGINS_AS_NUMBER = re.compile(r"\s*[-+]?\.?[0-9]")
+_AS_NUMBER = ": write it as a number, without quotes, unit or commas"
 
 
 def _number(name: str, value: object, ended: Finished, typed: bool, judged: bool) -> float:
@@ -216,9 +226,9 @@ def _number(name: str, value: object, ended: Finished, typed: bool, judged: bool
             number = float(value)
             if not typed or not math.isfinite(number):
                 return number
-            said = f"the metric {name!r} is the text {value!r}, not a number: write it without quotes"
-            raise CommandCrashed(said, ended)
     except (ValueError, OverflowError):
         pass
-    hint = how_to_read(value) if isinstance(value, str) else ""
+    hint = ""
+    if isinstance(value, str):
+        hint = how_to_read(value) if not typed else _AS_NUMBER if _BEGINS_AS_NUMBER.match(value) else ""
     raise CommandCrashed(f"the metric {name!r} is {value!r}, which is no number{hint}", ended)

@@ -117,11 +117,19 @@ def test_nan_is_passed_on(tmp_path: Path) -> None:
             '{"error": 0, "metrics": {"time": 1}}',
             "there is error, metrics: call the metric 'metrics.time' in the space file",
         ),
+        (
+            '{"error": 0, "runs": [{"of": {"time": 1}}]}',
+            "there is error, runs: call the metric 'runs.0.of.time' in the space file",
+        ),
         ('{"time": true, "error": 0}', "'time' is True, which is no number"),
         ('{"time": "soon", "error": 0}', "'time' is 'soon', which is no number"),
         ('{"time": [1], "error": 0}', "no number"),
         ('{"time": null, "error": 0}', "the metric 'time' is null in the JSON object it printed last"),
-        ('{"time": "0.3", "error": 0}', "'time' is the text '0.3', not a number: write it without quotes"),
+        ('{"time": "0.3", "error": 0}', "'time' is '0.3', which is no number: write it as a number, without"),
+        (
+            '{"time": "0.3 ms", "error": 0}',
+            "is no number: write it as a number, without quotes, unit or commas",
+        ),
         ('{"time": 1}', "no metric 'error'"),
     ],
 )
