@@ -132,7 +132,7 @@ class CommandRunner(Objective):
             return self._measure(loaded, rng)
 
     def _measure(self, run: CommandRun, rng: np.random.Generator) -> Mapping[str, float] | Sample:
-        file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
+        file = run.metrics_file
         with self._prepared(run), nullcontext() if file is None else alone_at(file, self.waiting):
             if file is not None:
                 mark_as_old(file)

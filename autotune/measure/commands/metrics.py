@@ -35,7 +35,7 @@ def read_metrics(
             found, where = by_patterns(spec.patterns, metrics, ended.stdout, ended.stderr), ""
         case "file":
             assert file is not None
-            found, where = _from_file(file), f"in {spec.metrics_file}"
+            found, where = _from_file(file, spec.metrics_file), f"in {spec.metrics_file}"
         case _ if heard:
             printed = _last_object(ended) or {}
             found, where = {**printed, **heard}, "among those that its run reported"
@@ -159,8 +159,9 @@ MOST_BLOCKS = 1000
 """How many of the last lines that begin with a brace are tried, since each takes up to a millisecond."""
 
 
-def _from_file(file: Path) -> Mapping[str, object]:
-    missing = f"the command did not write {file}"
+def _from_file(file: Path, name: str) -> Mapping[str, object]:
+    """``name`` is what the space file calls it, the same in every trial."""
+    missing = f"the command did not write {name}"
     try:
         if file.stat().st_mtime_ns == 0:
             raise CommandCrashed(f"{missing}: it is of an earlier run", mistake=missing)
@@ -169,10 +170,10 @@ def _from_file(file: Path) -> Mapping[str, object]:
         raise CommandCrashed(f"{missing}: {error.strerror}", mistake=missing) from error
     except (ValueError, RecursionError) as error:
         other = "print numbers in another form, and read them with a pattern"
-        what = f"{file} is not JSON"
+        what = f"{name} is not JSON"
         raise CommandCrashed(f"{what}: {error}; {other}", mistake=what) from error
     if not isinstance(found, dict):
-        raise CommandCrashed(f"{file} holds no JSON object")
+        raise CommandCrashed(f"{name} holds no JSON object")
     return found
 
 

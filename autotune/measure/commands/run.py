@@ -66,6 +66,13 @@ class CommandRun:
         return cls(spec, configuration, values, context.cache, folder, config, memory)
 
     @property
+    def metrics_file(self) -> Path | None:
+        """The file that the command writes its metrics to, if it does."""
+        if self.spec.metrics_from != "file":
+            return None
+        return self.spec.base / fill(self.spec.metrics_file, self.values)
+
+    @property
     def leftovers(self) -> Leftovers:
         return Leftovers(self.folder, self.folder.with_name(f"{self.folder.name}.before"))
 

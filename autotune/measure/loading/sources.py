@@ -130,7 +130,7 @@ def _written(objective: CommandObjective, files: Iterable[Path]) -> set[str]:
     makefiles = [_lines(file) for file in files if is_build_file(file) or file.suffix == ".mk"]
     return {
         objective.config_file,
-        objective.metrics_file,
+        Path(objective.metrics_file).name,
         *(n for line in (*lines, *scripts, *makefiles) for n in _written_by(line)),
         *(n for line in lines for argument in line for n in _shown_at_the_end(argument)),
         *(n for makefile in makefiles for n in made_by(makefile)),

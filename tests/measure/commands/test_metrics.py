@@ -85,6 +85,15 @@ def test_a_metrics_file_of_this_run(tmp_path: Path) -> None:
         measure(objective, write=0)
 
 
+def test_a_metrics_file_in_the_folder_of_the_configuration(tmp_path: Path) -> None:
+    code = "import sys; sys.argv[1] == '1' and open(sys.argv[2], 'w').write('{\"time\": 4}')"
+    file = "{folder}/of-{write}.json"
+    objective = runner(tmp_path, *python(code), "{write}", file, metrics_from="file", metrics_file=file)
+    assert measure(objective, write=1) == {"time": 4.0}
+    with pytest.raises(CommandCrashed, match=r"did not write \{folder\}/of-\{write\}.json"):
+        measure(objective, write=0)
+
+
 def test_a_metrics_file_that_is_no_json_is_a_mistake_of_the_program(tmp_path: Path) -> None:
     code = "import sys; open('out.csv', 'w').write(f'{sys.argv[1]},0.5')"
     objective = runner(tmp_path, *python(code), "{size}", metrics_from="file", metrics_file="out.csv")

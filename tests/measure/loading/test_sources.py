@@ -167,9 +167,9 @@ def test_what_cmake_has_written_is_no_source(tmp_path: Path) -> None:
 
 
 def test_what_is_written_for_each_configuration_is_no_source(tmp_path: Path) -> None:
-    made(tmp_path, "run.sh", "config.py", "out.json")
-    run = ("./run.sh", "config.py", "out.json")
-    assert sources(tmp_path, *run, config_file="config.py", metrics_file="out.json") == ["run.sh"]
+    made(tmp_path, "run.sh", "config.py", "results/out.json")
+    run = ("./run.sh", "config.py", "results/out.json")
+    assert sources(tmp_path, *run, config_file="config.py", metrics_file="results/out.json") == ["run.sh"]
 
 
 @pytest.mark.parametrize(
