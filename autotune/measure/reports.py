@@ -39,9 +39,6 @@ ALL_HEARD = 100
 SECONDS_BETWEEN = 0.1
 """The least time between two later reports, unless one is judged or learned from."""
 
-FOLDER = "checkpoints"
-"""Where in the session's scratch folder each configuration has a folder of its own."""
-
 
 @dataclass(frozen=True)
 class Curve:

@@ -207,6 +207,7 @@ class Session:
     def _record(self, ledger: Ledger, trial_id: int, outcome: Outcome) -> None:
         doubted = bool(ledger.failure.doubt)
         trial = ledger.finish(trial_id, outcome)
+        self.executor.tidy(trial.configuration)
         self.progress.finished(trial.number, trial.configuration, outcome, ledger.best)
         is_default = trial.configuration == self.spec.space.feasible_default()
         for text in self.remarks.on(trial.number, outcome, self.spec, is_default=is_default):

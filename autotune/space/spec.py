@@ -83,7 +83,7 @@ class CommandObjective:
     """``command: [./bench, --tile, "{tile_m}"]``: a program run once a reading.
 
     ``{knob}``, ``{workload.NAME}`` and ``{config}`` (the path of the written config file) are
-    replaced in ``arguments``, ``environment`` and ``config_text``.
+    replaced in ``arguments``, ``environment``, ``config_text`` and ``metrics_file``.
     """
 
     arguments: tuple[str, ...]

@@ -48,7 +48,7 @@ def test_a_new_segment_begins_and_no_trial_mixes_codes(tmp_path: Path) -> None:
     (tmp_path / "space.yaml").write_text(SPACE)
     editor = Editor(file)
     result = autotune.search(tmp_path / "space.yaml", trials=12, store=tmp_path / "study.db", progress=editor)
-    assert any("source changed" in note for note in editor.notes), editor.notes
+    assert any("source changed since segment 0 (objective.py)" in note for note in editor.notes)
     by_segment: dict[int, set[float]] = {}
     for trial in result.trials:
         by_segment.setdefault(trial.segment_id, set()).add(trial.metrics["time"].value)
@@ -59,7 +59,7 @@ def test_a_new_segment_begins_and_no_trial_mixes_codes(tmp_path: Path) -> None:
     assert (gone_on.study.id, again.count, again.notes) == (result.study.id, 0, []), "all was measured again"
     file.write_text("def measure(a):\n    return 1.0\n")
     reverted = autotune.search(tmp_path / "space.yaml", trials=2, store=tmp_path / "study.db", progress=again)
-    assert reverted.study.id != result.study.id and "a new study" in again.notes[0]
+    assert reverted.study.id != result.study.id and "changed (objective.py)" in again.notes[0]
 
 
 PREPARED = """

@@ -132,7 +132,7 @@ class CommandRunner(Objective):
             return self._measure(loaded, rng)
 
     def _measure(self, run: CommandRun, rng: np.random.Generator) -> Mapping[str, float] | Sample:
-        file = self.spec.base / self.spec.metrics_file if self.spec.metrics_from == "file" else None
+        file = run.metrics_file
         with self._prepared(run), nullcontext() if file is None else alone_at(file, self.waiting):
             if file is not None:
                 mark_as_old(file)
@@ -194,14 +194,14 @@ class CommandRunner(Objective):
 
         A short program is never warm in this sense: its time depends on what is in the caches.
         """
-        return self.context.cache / "command" / "warm"
+        return self.context.cache / "warm"
 
     # -- trainings -----------------------------------------------------------------------------
 
     @property
     def _has_runs(self) -> Path:
         """A file that exists once the program has opened a run in any worker."""
-        return self.context.cache / "command" / "opened"
+        return self.context.cache / "opened"
 
     def _goes_on(self) -> bool:
         """Whether this run goes on from a pause."""

@@ -7,8 +7,9 @@ import math
 import os
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from autotune.measure.commands.crashed import CommandCrashed
@@ -34,7 +35,7 @@ def read_metrics(
             found, where = by_patterns(spec.patterns, metrics, ended.stdout, ended.stderr), ""
         case "file":
             assert file is not None
-            found, where = _from_file(file), f"in {spec.metrics_file}"
+            found, where = _from_file(file, spec.metrics_file), f"in {spec.metrics_file}"
         case _ if heard:
             printed = _last_object(ended) or {}
             found, where = {**printed, **heard}, "among those that its run reported"
@@ -158,8 +159,9 @@ MOST_BLOCKS = 1000
 """How many of the last lines that begin with a brace are tried, since each takes up to a millisecond."""
 
 
-def _from_file(file: Path) -> Mapping[str, object]:
-    missing = f"the command did not write {file}"
+def _from_file(file: Path, name: str) -> Mapping[str, object]:
+    """``name`` is what the space file calls it, the same in every trial."""
+    missing = f"the command did not write {name}"
     try:
         if file.stat().st_mtime_ns == 0:
             raise CommandCrashed(f"{missing}: it is of an earlier run", mistake=missing)
@@ -168,10 +170,10 @@ def _from_file(file: Path) -> Mapping[str, object]:
         raise CommandCrashed(f"{missing}: {error.strerror}", mistake=missing) from error
     except (ValueError, RecursionError) as error:
         other = "print numbers in another form, and read them with a pattern"
-        what = f"{file} is not JSON"
+        what = f"{name} is not JSON"
         raise CommandCrashed(f"{what}: {error}; {other}", mistake=what) from error
     if not isinstance(found, dict):
-        raise CommandCrashed(f"{file} holds no JSON object")
+        raise CommandCrashed(f"{name} holds no JSON object")
     return found
 
 
@@ -194,13 +196,22 @@ def _inside(part: object, key: str) -> object:
 
 
 def _deeper(found: Mapping[str, object], missing: Sequence[str]) -> str:
-    """What to write for missing metrics that are in an inner object; empty where they are not."""
-    inside = [f"{outer}.{m}" for m in missing for outer, part in found.items() if _holds(part, m)]
+    """What to write for missing metrics that are in inner objects; empty where they are not."""
+    inside = [place for name in missing for place in islice(_places(found, name), 3)]
     return f": call the metric {', '.join(map(repr, inside))} in the space file" if inside else ""
 
 
-def _holds(part: object, name: str) -> bool:
-    return isinstance(part, Mapping) and name in part
+def _places(part: object, name: str, levels: int = 5) -> Iterator[str]:
+    """Where entries of that name lie inside, as :func:`_look_up` takes it."""
+    entries = part.items() if isinstance(part, Mapping) else enumerate(part) if isinstance(part, list) else ()
+    for key, value in entries if levels else ():
+        if isinstance(value, Mapping) and name in value:
+            yield f"{key}.{name}"
+        yield from (f"{key}.{place}" for place in _places(value, name, levels - 1))
+
+
+_BEGINS_AS_NUMBER = re.compile(r"\s*[-+]?\.?[0-9]")
+_AS_NUMBER = ": write it as a number, without quotes, unit or commas"
 
 
 def _number(name: str, value: object, ended: Finished, typed: bool, judged: bool) -> float:
@@ -216,9 +227,9 @@ def _number(name: str, value: object, ended: Finished, typed: bool, judged: bool
             number = float(value)
             if not typed or not math.isfinite(number):
                 return number
-            said = f"the metric {name!r} is the text {value!r}, not a number: write it without quotes"
-            raise CommandCrashed(said, ended)
     except (ValueError, OverflowError):
         pass
-    hint = how_to_read(value) if isinstance(value, str) else ""
+    hint = ""
+    if isinstance(value, str):
+        hint = how_to_read(value) if not typed else _AS_NUMBER if _BEGINS_AS_NUMBER.match(value) else ""
     raise CommandCrashed(f"the metric {name!r} is {value!r}, which is no number{hint}", ended)

@@ -24,11 +24,12 @@ _SIZE = rf"(?P<magnitude>{'|'.join(sorted(_MAGNITUDES, key=len, reverse=True))})
 _PRINTED = rf"(?P<time>{'|'.join(TIMES)})|{_SIZE}(?:ps)?"
 _BEHIND = re.compile(rf"(?:{_PRINTED})(?![^\W_])")
 _WITH_UNIT = re.compile(rf"(?P<digits>[-+.0-9eE]+)(?:\s*(?P<time>{'|'.join(TIMES)})|{_SIZE}(?:/s|ps)?)")
-_AMOUNT = r"(?P<magnitude>[kKMGT]i?)?(?P<counted>B|bits?|b(?=ps)|ops)(?P<rate>/s(?:ec)?|ps)?"
+_COUNTED = r"(?P<counted>B|bits?|b(?=ps)|ops|(?:FLOP|[Ff]lop)s?|Hz)"
+_AMOUNT = rf"(?P<magnitude>[kKMGT]i?)?{_COUNTED}(?P<rate>/s(?:ec)?|ps|(?<=FLOP)S)?"
 _OF_AMOUNT = re.compile(_AMOUNT)
-_APART = re.compile(rf"[^\S\r\n](?:(?P<time>[mnuµμ]?s)|{_AMOUNT})(?![\w=:/])")
-"""What stands behind a space, as in ``950.1 ms``. ``avg 5 min 3 max 9`` has no unit, nor has ``5 s=3``."""
-_OF_METRIC = re.compile(rf"{_SIZE}(?:/|ps$|$|I?OPS|FLOP|ops|Hz)")
+_APART = re.compile(rf"[^\S\r\n]?(?:(?P<time>[mnuµμ]?s)|{_AMOUNT})(?![\w=:/])")
+"""What may stand behind a space, as in ``950.1 ms``. ``avg 5 min 3 max 9`` has no unit, nor has ``5 s=3``."""
+_OF_METRIC = re.compile(rf"{_SIZE}(?:/|ps$|$|I?OPS|FLOP|[Ff]lop|ops|Hz)")
 
 _PLAIN = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)")
 _EXPONENT = re.compile(r"[eE][-+]?[0-9]+")
@@ -107,7 +108,10 @@ def _apart(text: str, end: int, unit: str) -> re.Match[str] | None:
 
 def _kind(amount: re.Match[str]) -> tuple[str, bool]:
     """What is counted, and whether it is per second."""
-    return amount["counted"][0], bool(amount["rate"])
+    counted, is_rate = amount["counted"], bool(amount["rate"])
+    if counted.lower().startswith("flop"):
+        return "flop", is_rate or counted.endswith("s")  # GFLOPs and Gflops mostly are rates, as GFLOPS is
+    return counted[0], is_rate
 
 
 def _whole_number(match: re.Match[str]) -> tuple[str, int]:

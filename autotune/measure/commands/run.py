@@ -19,6 +19,7 @@ from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import VARIABLE as RUN_VARIABLE
 from autotune.measure.memory import PeakMemory
 from autotune.measure.objective import Context, Infeasible
+from autotune.measure.own_folder import own_folder
 from autotune.measure.phases.mistakes import mistake_in
 from autotune.measure.program import Finished, run_program
 from autotune.measure.reports import SILENT, Reporter
@@ -57,12 +58,19 @@ class CommandRun:
         configuration: Configuration,
         memory: PeakMemory | None = None,
     ) -> CommandRun:
-        folder = (context.cache / "command" / configuration.hash).absolute()
+        folder = own_folder(context.cache, configuration).absolute()
         config = folder / Path(spec.config_file).name if spec.config_file else None
         values = placeholder_values(
             configuration, context.workload, str(folder), str(config) if config else ""
         )
         return cls(spec, configuration, values, context.cache, folder, config, memory)
+
+    @property
+    def metrics_file(self) -> Path | None:
+        """The file that the command writes its metrics to, if it does."""
+        if self.spec.metrics_from != "file":
+            return None
+        return self.spec.base / fill(self.spec.metrics_file, self.values)
 
     @property
     def leftovers(self) -> Leftovers:

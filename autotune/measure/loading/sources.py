@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -24,7 +25,10 @@ from autotune.space.spec import (
 
 _GOES_TO = frozenset(("-C", "--directory", "--chdir", "cd", "pushd", "-S"))
 """Words before the folder in which make, ninja, env, a shell or CMake works."""
-_WRITES_TO = frozenset((">", ">>", ">|", ">&", "&>", "&>>", "tee", "-o", "--out", "--output"))
+_WRITES_TO = re.compile(
+    r">|>>|>\||>&|&>|&>>|tee|-o"
+    r"|--?(?:\w+[-_])?(?:out|output|log)[-_]?(?:file|path|json|csv)?|--(?:save|dump|results?|report)(?:[-_]\w+)?"
+)
 """Words before a file that a command writes."""
 _SHOWS = frozenset(("cat", "head", "tail"))
 """Programs that only print a file."""
@@ -126,7 +130,7 @@ def _written(objective: CommandObjective, files: Iterable[Path]) -> set[str]:
     makefiles = [_lines(file) for file in files if is_build_file(file) or file.suffix == ".mk"]
     return {
         objective.config_file,
-        objective.metrics_file,
+        Path(objective.metrics_file).name,
         *(n for line in (*lines, *scripts, *makefiles) for n in _written_by(line)),
         *(n for line in lines for argument in line for n in _shown_at_the_end(argument)),
         *(n for makefile in makefiles for n in made_by(makefile)),
@@ -152,7 +156,7 @@ def _named(objective: CommandObjective, line: Iterable[str]) -> list[Path]:
 def _written_by(line: Iterable[str]) -> set[str]:
     """The names of files that a command line writes by its own words, which are not sources."""
     words = [word for argument in line for word in _words(argument)]
-    return {Path(name).name for sign, name in pairwise(words) if sign in _WRITES_TO}
+    return {Path(name).name for sign, name in pairwise(words) if _WRITES_TO.fullmatch(sign)}
 
 
 def _shown_at_the_end(text: str) -> Iterator[str]:

@@ -15,9 +15,10 @@ import numpy as np
 from autotune.measure.clocks import monotonic
 from autotune.measure.forked import forks_end_here
 from autotune.measure.objective import Objective
+from autotune.measure.own_folder import FOLDER
 from autotune.measure.phases.mistakes import MissingMetricError
 from autotune.measure.readings import Clock, Sample, named_values, plain_facts, plain_numbers
-from autotune.measure.reports import FOLDER, SILENT, Curve, Reporter, Stopped
+from autotune.measure.reports import SILENT, Curve, Reporter, Stopped
 
 
 class Meter:

@@ -13,8 +13,9 @@ from autotune.measure.loading.importing import keep_importable
 from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Baseline, Objective
 from autotune.measure.outcome import Report
+from autotune.measure.own_folder import own_folder
 from autotune.measure.phases.runner import Runner
-from autotune.measure.reports import FOLDER, Curve, Reporter
+from autotune.measure.reports import Curve, Reporter
 from autotune.measure.workers import messages as m
 from autotune.measure.workers.channel import BlockingChannel, BrokenChannel
 from autotune.measure.workers.notes import SharedNotes
@@ -120,8 +121,7 @@ class Server:
     def _reporter(self, curve: Curve | None, configuration: Configuration) -> Reporter | None:
         if curve is None:
             return None
-        folder = self._scratch / FOLDER / configuration.hash
-        return Reporter(curve, self._hear, folder, thinned=True)
+        return Reporter(curve, self._hear, own_folder(self._scratch, configuration), thinned=True)
 
     def _hear(self, report: Report, waits: bool) -> str:
         """Send a report on; where the run waits, wait for the decision of the session."""

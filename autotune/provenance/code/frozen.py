@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from autotune.provenance.code.files import FrozenFile, freeze, named
 from autotune.provenance.code.repository import Repository, read_repository
@@ -46,6 +47,12 @@ class SourceSnapshot(Documented):
         """What to store by content, by role: ``source/NAME``, ``diff``, ``untracked/NAME``."""
         own = {f"source/{name}": content for name, content in self.contents.items()}
         return {**own, **(self.repository.artifacts if self.repository else {})}
+
+    def changed_since(self, before: Mapping[str, Any]) -> tuple[str, ...]:
+        """The names of the objective's own files that were others in an earlier snapshot's JSON form."""
+        was = {str(file["name"]): file["sha256"] for file in before.get("files") or ()}
+        now = _by_name(self.files)
+        return tuple(name for name in sorted({*was, *now}) if was.get(name) != now.get(name))
 
     def to_document(self) -> Document:
         """The JSON form, without the contents, with both hashes."""

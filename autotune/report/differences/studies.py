@@ -10,6 +10,7 @@ from autotune.measure.rules.significance import paired_shift
 from autotune.report.differences.difference import Contrast, Differences, by_runs, incomparable, pairs_of
 from autotune.report.differences.trials import code_pairs, environment_pairs
 from autotune.report.numbers import say_count
+from autotune.report.words.objective import say_objective
 from autotune.report.words.story import differing
 from autotune.session.answers import default_in, load_result
 from autotune.session.reproduction.replaying import own_results, replicates
@@ -61,7 +62,7 @@ def diff_studies(store: Store, one: StudyRecord, other: StudyRecord) -> Differen
 
 def _facts(study: StudyRecord) -> dict[str, Any]:
     return {
-        "objective": study.objective,
+        **say_objective(study),
         "machine": study.machine_key,
         **{f"metric {metric['name']}": _said_of(metric) for metric in study.metrics},
         "replayed": study.replayed,

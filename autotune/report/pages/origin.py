@@ -12,9 +12,9 @@ from autotune.report.knob_views import say_configuration
 from autotune.report.numbers import as_duration, say_seconds, say_value
 from autotune.report.pages.page import Commands, Paragraph, Part, Section, Table, Text
 from autotune.report.pages.subject import Subject, say_time
+from autotune.report.words.objective import say_objective
 from autotune.report.words.summary import workload_words
 from autotune.session.answers import best_trials
-from autotune.session.opening.identity import CALLABLE
 from autotune.session.reproduction.replaying import from_python
 from autotune.space.spec import say_workload
 
@@ -107,8 +107,7 @@ def _code(subject: Subject) -> Iterator[tuple[str, str]]:
     study = evidence.study
     settings = evidence.sessions[-1].settings if evidence.sessions else {}
     engine = part_of(settings, "engine")
-    given = study.objective.removeprefix(CALLABLE)
-    yield "objective", study.objective if given == study.objective else f"given by a program: {given}"
+    yield from say_objective(study).items()
     if study.workload:
         yield "workload", say_workload(study.workload)
     if engine.get("version"):

@@ -228,6 +228,10 @@ class Crew:
         self._factory.forget(make_scratch(self._spec.name))
         self._renewed = True
 
+    def tidy(self, configuration: Configuration) -> None:
+        """Remove what was made for the configuration alone."""
+        self._factory.tidy(configuration)
+
     def close(self) -> None:
         for slot in self.slots:
             slot.stop()

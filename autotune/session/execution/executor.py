@@ -140,6 +140,10 @@ class Executor(ABC):
         """Give up what is in flight: it ends as ``lost`` in the next :meth:`poll`."""
 
     @abstractmethod
+    def tidy(self, configuration: Configuration) -> None:
+        """Its trial has ended for good: remove what it has built and its checkpoints."""
+
+    @abstractmethod
     def entrants(self, wanted: Sequence[Configuration | Baseline], run: int = 0) -> list[Entrant]:
         """Prepare, load and check each, perhaps side by side; a failure is noted in the entrant.
 

@@ -18,9 +18,10 @@ from typing import Any
 from autotune.measure.baselines import baselines_of
 from autotune.measure.objective import Baseline, Objective
 from autotune.measure.outcome import Outcome, Reading
+from autotune.measure.own_folder import own_folder, remove_own_folder
 from autotune.measure.phases.runner import Runner
 from autotune.measure.recordings.replay import ReplayedObjective
-from autotune.measure.reports import FOLDER, Reporter, whole_run
+from autotune.measure.reports import Reporter, whole_run
 from autotune.session.execution.executor import Entrant, Event, Executor, Finished, Started, Ticket
 from autotune.session.same_code import Known, SameCode
 from autotune.space.configuration import Configuration
@@ -73,6 +74,9 @@ class InlineExecutor(Executor):
         self._begun = None
         self._waiting.clear()
 
+    def tidy(self, configuration: Configuration) -> None:
+        remove_own_folder(self.objective.context.cache, configuration)
+
     def entrants(self, wanted: Sequence[Configuration | Baseline], run: int = 0) -> list[Entrant]:
         return [self._entrant(what) for what in wanted]
 
@@ -114,7 +118,7 @@ class InlineExecutor(Executor):
     def _reporter(self, ticket: Ticket) -> Reporter | None:
         if ticket.curve is None:
             return None
-        folder = self.objective.context.cache / FOLDER / ticket.configuration.hash
+        folder = own_folder(self.objective.context.cache, ticket.configuration)
         return Reporter(ticket.curve, partial(self.listener, ticket.trial_id), folder, thinned=True)
 
 

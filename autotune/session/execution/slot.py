@@ -12,10 +12,12 @@ from typing import Generic, TypeVar
 from autotune.errors import AutotuneError
 from autotune.measure.cores.oversubscription import ReadyThreads
 from autotune.measure.cores.pinning import Cores
+from autotune.measure.own_folder import remove_own_folder
 from autotune.measure.workers.limits import make_cap
 from autotune.measure.workers.messages import Ready, Request, Setup
 from autotune.measure.workers.postmortem import Death, start_failure
 from autotune.measure.workers.process import Said, Worker
+from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective
 
 Job = TypeVar("Job")
@@ -78,6 +80,11 @@ class WorkerFactory:
         """From now on give workers the folder ``scratch`` for compiled files; present ones keep theirs."""
         self._scratch.append(scratch)
         self._setup = replace(self._setup, context=replace(self._setup.context, cache=scratch))
+
+    def tidy(self, configuration: Configuration) -> None:
+        """Remove the folder that the configuration has of its own."""
+        for folder in self._scratch:
+            remove_own_folder(folder, configuration)
 
     def close(self) -> None:
         """Remove the folders of compiled files, after the last worker has ended."""

@@ -130,6 +130,9 @@ class WorkerExecutor(Executor):
                 self._settling.lose(why, [slot.take()])
                 slot.stop()
 
+    def tidy(self, configuration: Configuration) -> None:
+        self._crew.tidy(configuration)
+
     def reload(self) -> None:
         """A trial that is being measured goes on to its end, with the code by which it was prepared."""
         self._note_source()

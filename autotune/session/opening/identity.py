@@ -122,10 +122,10 @@ LONG = 120
 """Of a part of a command with more characters only what differs is shown."""
 
 
-def say_difference(part: str, before: str, after: str) -> str:
-    """One of :meth:`Identity.differences` in words."""
+def say_difference(part: str, before: str, after: str, files: str = "") -> str:
+    """One of :meth:`Identity.differences` in words; ``files``: which ones of the source."""
     if part == "source":
-        return "the objective's source has changed"
+        return f"the objective's source has changed{files}"
     if part == "machine":
         return "the machine is another one"
     if part == "cores":

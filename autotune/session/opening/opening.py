@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
-from autotune.errors import InputError, Location, NothingFeasibleError
+from autotune.errors import InputError, Location, NothingFeasibleError, shorten
 from autotune.errors import Problem as Fault
 from autotune.measure.loading.sources import require_sources, source_files, unread_sources
 from autotune.provenance.code.frozen import SourceSnapshot, snapshot, source_hash
@@ -17,7 +17,13 @@ from autotune.provenance.environment import Environment
 from autotune.search.contract import Problem
 from autotune.search.registry import strategy_class
 from autotune.session.opening.changed_space import say_changed_space
-from autotune.session.opening.identity import Identity, describe_objective, identify, say_difference
+from autotune.session.opening.identity import (
+    Identity,
+    command_of,
+    describe_objective,
+    identify,
+    say_difference,
+)
 from autotune.session.same_failure import only_mistake
 from autotune.space.reading.places import place_of
 from autotune.space.spec import ReplayObjective, StudySpec
@@ -52,7 +58,7 @@ def open_study(
     require_sources(spec.objective)
     source = snapshot(source_files(spec.objective))
     identity = identify(spec, source.source_hash, environment.machine_key)
-    record, notes = _find_or_begin(spec, store, environment, identity, fresh, goes_on)
+    record, notes = _find_or_begin(spec, store, environment, identity, source, fresh, goes_on)
     document = _document(spec, identity)
     if record.space_hash != spec.space.hash:
         notes.append(say_changed_space(store, record, spec.space))
@@ -140,6 +146,7 @@ def _find_or_begin(
     store: Store,
     environment: Environment,
     identity: Identity,
+    source: SourceSnapshot,
     fresh: bool,
     goes_on: bool,
 ) -> tuple[StudyRecord, list[str]]:
@@ -170,7 +177,8 @@ def _find_or_begin(
     differs = identity.differences(before.document.get("identity", {})) if before else {}
     record, is_new = store.find_or_create_study(replace(new, differs=differs), described)
     if is_new and differs and before:
-        said = "; ".join(say_difference(part, was, now) for part, (was, now) in differs.items())
+        files = _which_changed(store.latest_segment(before.id), source)
+        said = "; ".join(say_difference(part, was, now, files) for part, (was, now) in differs.items())
         return record, [f"a new study, because not all is as in study {before.label}: {said}"]
     if is_new or goes_on or not (mistake := only_mistake(store, record)):
         return record, []
@@ -193,6 +201,18 @@ def _document(spec: StudySpec, identity: Identity) -> dict[str, object]:
     }
 
 
+WRITTEN_BY_ITSELF = (
+    "if the command itself writes a file that is named there, let it write into {folder}, or give it as"
+    " --output FILE: else it is taken for a source, and trials are lost"
+)
+
+
+def _which_changed(segment: SegmentRecord | None, source: SourceSnapshot) -> str:
+    """The names of the files, in parentheses; empty where none of them did."""
+    names = source.changed_since(segment.document) if segment is not None else ()
+    return f" ({shorten(', '.join(names))})" if names else ""
+
+
 def _segment(
     store: Store, record: StudyRecord, source: SourceSnapshot
 ) -> tuple[SegmentRecord, tuple[str, ...]]:
@@ -209,7 +229,9 @@ def _segment(
             return latest, ()
         same_source = latest.document.get("source_hash") == source.source_hash
         what = "the code around it" if same_source else "the objective's source"
-        reason = f"{what} changed since segment {latest.number}"
+        reason = f"{what} changed since segment {latest.number}{_which_changed(latest, source)}"
         notes = (f"{reason}: a new segment of study {record.label} begins, its trials are marked",)
+        if latest.number == 1 and command_of(record) is not None:  # it is said once
+            notes = (*notes, WRITTEN_BY_ITSELF)
     document, files = source.to_document(), source.artifacts
     return store.open_segment(record.id, document, files, reason, unless=is_of_these), notes

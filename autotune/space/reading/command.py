@@ -66,7 +66,7 @@ def read_command(node: YamlNode, base: Path, known: Known, problems: Problems) -
     nothing: tuple[str, ...] = ()
     run = fields.require("run", arguments, nothing, "the program and its arguments")
     config_file, config_text = _config(config, check, problems)
-    source = MetricsSource(fields.node("metrics"), known.metrics, problems)
+    source = MetricsSource(fields.node("metrics"), known.metrics, problems, check)
     return CommandObjective(
         arguments=run,
         base=base,

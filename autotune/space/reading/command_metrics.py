@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,8 @@ class MetricsSource:
     node: YamlNode | None
     metrics: tuple[MetricSpec, ...]
     problems: Problems
+    check: Callable[[str, YamlNode], str]
+    """Reports placeholders in a text that stand for nothing, and returns the text."""
 
     def read(self) -> dict[str, Any]:
         """The fields of :class:`CommandObjective` that say where its metrics are read."""
@@ -85,7 +88,8 @@ class MetricsSource:
                 _FORM,
             )
         if "file" in fields:
-            return {"metrics_from": "file", "metrics_file": fields.get("file", text, "")}
+            file = fields.get("file", lambda part, full: self.check(text(part, full), part), "")
+            return {"metrics_from": "file", "metrics_file": file}
         if "pattern" in fields:
             return {"metrics_from": "pattern", "patterns": self.patterns(fields.entries["pattern"].value)}
         return {}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from autotune.measure.commands.crashed import CommandCrashed
+from autotune.measure.own_folder import FOLDER
 from autotune.measure.reports import Curve, Reporter
 from autotune.space.configuration import Configuration
 from tests.measure.commands.running import measure, python, runner
@@ -60,7 +61,7 @@ def test_a_training_that_cannot_go_on_from_its_checkpoint_begins_anew(tmp_path: 
     objective = runner(tmp_path, *python(RESUMES), "{a}")
     objective.report = curve()
     assert measure(objective, a=1)["time"] == 9.5
-    (tmp_path / "cache" / "command" / Configuration({"a": 1}).hash / "checkpoint").write_text(left)
+    (tmp_path / "cache" / FOLDER / Configuration({"a": 1}).hash / "checkpoint").write_text(left)
     objective.report = curve(done=3)
     assert measure(objective, a=1)["time"] == 9.5
 
@@ -69,7 +70,7 @@ def test_a_training_that_dies_after_it_went_on_does_not_begin_anew(tmp_path: Pat
     objective = runner(tmp_path, *python(RESUMES + "raise SystemExit(begin)"), "{a}")
     objective.report = curve()
     measure(objective, a=1)
-    (tmp_path / "cache" / "command" / Configuration({"a": 1}).hash / "checkpoint").write_text("5")
+    (tmp_path / "cache" / FOLDER / Configuration({"a": 1}).hash / "checkpoint").write_text("5")
     objective.report = curve(done=3)
     with pytest.raises(CommandCrashed, match="exit code 5"):
         measure(objective, a=1)
@@ -96,5 +97,5 @@ def test_what_prepare_and_check_made_stays(tmp_path: Path) -> None:
     assert objective.prepares
     objective.report = curve()
     assert measure(objective, a=1)["time"] == 2
-    (tmp_path / "cache" / "command" / Configuration({"a": 1}).hash / "built").unlink()
+    (tmp_path / "cache" / FOLDER / Configuration({"a": 1}).hash / "built").unlink()
     assert measure(objective, a=1)["time"] == 2

@@ -85,6 +85,15 @@ def test_a_metrics_file_of_this_run(tmp_path: Path) -> None:
         measure(objective, write=0)
 
 
+def test_a_metrics_file_in_the_folder_of_the_configuration(tmp_path: Path) -> None:
+    code = "import sys; sys.argv[1] == '1' and open(sys.argv[2], 'w').write('{\"time\": 4}')"
+    file = "{folder}/of-{write}.json"
+    objective = runner(tmp_path, *python(code), "{write}", file, metrics_from="file", metrics_file=file)
+    assert measure(objective, write=1) == {"time": 4.0}
+    with pytest.raises(CommandCrashed, match=r"did not write \{folder\}/of-\{write\}.json"):
+        measure(objective, write=0)
+
+
 def test_a_metrics_file_that_is_no_json_is_a_mistake_of_the_program(tmp_path: Path) -> None:
     code = "import sys; open('out.csv', 'w').write(f'{sys.argv[1]},0.5')"
     objective = runner(tmp_path, *python(code), "{size}", metrics_from="file", metrics_file="out.csv")
@@ -117,11 +126,19 @@ def test_nan_is_passed_on(tmp_path: Path) -> None:
             '{"error": 0, "metrics": {"time": 1}}',
             "there is error, metrics: call the metric 'metrics.time' in the space file",
         ),
+        (
+            '{"error": 0, "runs": [{"of": {"time": 1}}]}',
+            "there is error, runs: call the metric 'runs.0.of.time' in the space file",
+        ),
         ('{"time": true, "error": 0}', "'time' is True, which is no number"),
         ('{"time": "soon", "error": 0}', "'time' is 'soon', which is no number"),
         ('{"time": [1], "error": 0}', "no number"),
         ('{"time": null, "error": 0}', "the metric 'time' is null in the JSON object it printed last"),
-        ('{"time": "0.3", "error": 0}', "'time' is the text '0.3', not a number: write it without quotes"),
+        ('{"time": "0.3", "error": 0}', "'time' is '0.3', which is no number: write it as a number, without"),
+        (
+            '{"time": "0.3 ms", "error": 0}',
+            "is no number: write it as a number, without quotes, unit or commas",
+        ),
         ('{"time": 1}', "no metric 'error'"),
     ],
 )

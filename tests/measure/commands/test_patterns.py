@@ -49,6 +49,13 @@ def test_a_unit_may_stand_behind_a_space(pattern: str) -> None:
         ("9.41 Gbits/sec", "Mbps", 9410.0),
         ("512 KiB", "MiB", 0.5),
         ("3.5 Mops/s", "kops/s", 3500.0),
+        ("1.5 TFLOPS", "GFLOPS", 1500.0),
+        ("1.5TFLOP/s", "GFLOP/s", 1500.0),
+        ("950 GFLOPs", "TFLOP/s", 0.95),
+        ("950 Mflops/s", "Gflops", 0.95),
+        ("2.1 GHz", "MHz", 2100.0),
+        ("3.5 GFLOP", "GFLOP/s", 3.5),
+        ("1.5 TFLOPS", "", 1.5),
         ("3.5 GB", "", 3.5),  # whoever gives no unit has one in mind
         ("3.5 GB", "ms", 3.5),
         ("3.5 Gbit/s", "MB/s", 3.5),

@@ -167,9 +167,9 @@ def test_what_cmake_has_written_is_no_source(tmp_path: Path) -> None:
 
 
 def test_what_is_written_for_each_configuration_is_no_source(tmp_path: Path) -> None:
-    made(tmp_path, "run.sh", "config.py", "out.json")
-    run = ("./run.sh", "config.py", "out.json")
-    assert sources(tmp_path, *run, config_file="config.py", metrics_file="out.json") == ["run.sh"]
+    made(tmp_path, "run.sh", "config.py", "results/out.json")
+    run = ("./run.sh", "config.py", "results/out.json")
+    assert sources(tmp_path, *run, config_file="config.py", metrics_file="results/out.json") == ["run.sh"]
 
 
 @pytest.mark.parametrize(
@@ -179,11 +179,21 @@ def test_what_is_written_for_each_configuration_is_no_source(tmp_path: Path) -> 
         ("sh", "-c", "sh run.sh 2>>out.csv; tail -1 out.csv"),
         ("sh", "-c", "sh run.sh | tee out.csv"),
         ("sh", "run.sh", "-o", "out.csv"),
+        ("sh", "run.sh", "--metrics-out", "out.csv"),
+        ("sh", "run.sh", "--output_file", "out.csv"),
+        ("sh", "run.sh", "-logfile", "out.csv"),
+        ("sh", "run.sh", "--save-to", "out.csv"),
     ],
 )
 def test_what_a_command_line_writes_is_no_source(tmp_path: Path, run: tuple[str, ...]) -> None:
     made(tmp_path, "run.sh", "out.csv")
     assert sources(tmp_path, *run) == ["run.sh"]
+
+
+def test_what_only_sounds_like_an_option_of_output_leads_to_a_source(tmp_path: Path) -> None:
+    made(tmp_path, "run.sh", "in.csv")
+    for option in ("--layout", "--log-config", "--without", "--input"):
+        assert sorted(sources(tmp_path, "sh", "run.sh", option, "in.csv")) == ["in.csv", "run.sh"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from autotune.session.api import capture_environment
 from autotune.session.opening.opening import next_segment, open_study
+from autotune.space.reading.reader import parse_spec
 from autotune.store.records import SegmentRecord
 from autotune.store.store import Store
 from tests.session.bowl import spec
@@ -41,3 +42,21 @@ def test_searches_that_begin_or_find_a_change_at_once_have_one_segment(tmp_path:
         mine = next_segment(given, store, opened)
         assert mine.segment.number == 1 and "source changed since segment 0" in mine.notes[0]
         assert mine.segment == other.latest_segment(opened.record.id)
+
+
+def test_a_file_that_the_command_itself_writes_is_named_with_a_way_out(tmp_path: Path) -> None:
+    """Each trial of such a search begins a segment, and each search a new study."""
+    (tmp_path / "bench.sh").write_text("true\n")
+    out = tmp_path / "out.csv"
+    text = "autotune: 1\nname: writes\ncommand: [sh, bench.sh, '{x}', out.csv]\nknobs: {x: {range: [1, 9]}}\n"
+    given = parse_spec(text, tmp_path / "space.yaml")
+    with Store.open(str(tmp_path / "study.db")) as store:
+        out.write_text("1\n")
+        opened = open_study(given, store, capture_environment(given))
+        notes = []
+        for written in ("2\n", "3\n"):
+            out.write_text(written)
+            opened = next_segment(given, store, opened)
+            notes.append(opened.notes)
+    [[first], [second, way_out]] = notes
+    assert "segment 0 (out.csv)" in first and "segment 1 (out.csv)" in second and "--output" in way_out

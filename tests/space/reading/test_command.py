@@ -72,6 +72,13 @@ class TestCommand:
         )
         assert found == [f"space.yaml:3:32: {said}"]
 
+    def test_an_unknown_placeholder_in_the_name_of_a_metrics_file(self) -> None:
+        text = (
+            f"{HEAD}command:\n  run: [./bench, '{{tile}}']\n  metrics: {{file: '{{foldr}}/m.json'}}\n{TILE}"
+        )
+        (found,) = problems(text)
+        assert "unknown placeholder {foldr}" in found and "did you mean 'folder'?" in found
+
     def test_each_lone_brace_of_a_template_is_named_where_it_stands(self) -> None:
         """A template of JSON has many: one at a time, of the line of ``text:``, they were a long way."""
         template = '    text: |\n\n      {\n        "tile": {tile}\n      }\n'
