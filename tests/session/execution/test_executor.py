@@ -299,7 +299,7 @@ def test_where_it_cannot_begin_its_cores_are_free_again(
     with monkeypatch.context() as full:
         full.setattr(tempfile, "tempdir", str(tmp_path / "no-such-folder"))
         lanes = find_lanes(spec.measure)
-        with pytest.raises(FileNotFoundError):
+        with pytest.raises(AutotuneError, match="no temporary folder"):
             WorkerExecutor(spec, {}, lanes=lanes)
     [again] = find_lanes(spec.measure)
     with closing(again):
