@@ -14,6 +14,8 @@ from types import UnionType
 from typing import Any, TypeAlias
 
 from autotune.errors import InputError
+from autotune.measure.capture import tail_text
+from autotune.measure.outcome import Outcome
 from autotune.measure.workers.channel import BrokenChannel
 from autotune.measure.workers.endings import KILL, SILENT
 from autotune.measure.workers.guardian_link import GuardianLink
@@ -27,7 +29,7 @@ from autotune.measure.workers.messages import (
     Setup,
     StoodBy,
 )
-from autotune.measure.workers.postmortem import Cause, Death
+from autotune.measure.workers.postmortem import Cause, Death, after_memory_kill
 
 Said: TypeAlias = Answer | Ready | StoodBy
 """The messages that end the task of a worker."""
@@ -229,6 +231,16 @@ class Worker:
         """Kill it, if it is alive, with everything that it started. Nothing of it is left afterwards."""
         if self._death is None:
             self._end(Cause.ORDER, KILL)
+
+    def completed(self, outcome: Outcome) -> Outcome:
+        """What it answered, with what only this side knows: its name, what it printed, a process killed for
+        memory."""
+        if self.setup.cap is not None and outcome.status.failed and self.memory_kills():
+            outcome = after_memory_kill(outcome, self.setup.cap.bytes)
+        # A program's last words are in what its worker printed, too.
+        said = "" if outcome.stderr.strip() in self.output else outcome.stderr
+        printed = tail_text("\n".join(filter(None, [self.output, said])).encode())
+        return replace(outcome, stderr=printed, worker=self.name)
 
     def memory_kills(self) -> int:
         """How many of its processes the kernel has killed at its memory cap."""
