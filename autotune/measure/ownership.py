@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from autotune.errors import AutotuneError
 from autotune.measure.process_stat import stat_of
 
 PREFIX = "autotune-"
@@ -38,9 +39,16 @@ def is_abandoned(name: str) -> bool:
 
 
 def make_scratch(suffix: str) -> Path:
-    """A new temporary folder of this process; folders that dead processes left are removed first."""
-    sweep_scratch()
-    return Path(tempfile.mkdtemp(prefix=owned_name(f"{suffix}-")))
+    """A new temporary folder of this process; folders that dead processes left are removed first.
+
+    Raises :class:`AutotuneError` where none can be made.
+    """
+    try:
+        sweep_scratch()
+        return Path(tempfile.mkdtemp(prefix=owned_name(f"{suffix}-")))
+    except OSError as error:
+        why = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        raise AutotuneError(f"no temporary folder can be made: {why}; TMPDIR names the place") from error
 
 
 def sweep_scratch() -> None:

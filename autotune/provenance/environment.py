@@ -149,7 +149,12 @@ def compare(
     before: Environment | Mapping[str, object], after: Environment | Mapping[str, object]
 ) -> tuple[Difference, ...]:
     """What differs between two environments, or their stored documents; their states are not compared."""
-    return tuple(differences(_identity(before), _identity(after)))
+    found = differences(_identity(before), _identity(after))
+    return tuple(difference for difference in found if not difference.path.startswith(_OWN))
+
+
+_OWN = "variables.AUTOTUNE_"
+"""Variables of autotune's own, which earlier versions recorded: they change no measurement."""
 
 
 def _identity(environment: Environment | Mapping[str, object]) -> Document:

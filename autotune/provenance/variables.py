@@ -25,7 +25,7 @@ PREFIXES = (
     *("CUDA_", "CUDNN_", "CUBLAS_", "CUBLASLT_", "NCCL_", "NVIDIA_", "NVCC_", "NVRTC_"),
     *("HIP_", "HIPBLASLT_", "HSA_", "MIOPEN_", "ROCBLAS_", "ROCR_", "ROCM_"),
     *("GLOO_", "UCX_", "OMPI_", "LD_", "PYTHON", "TORCH", "PYTORCH_", "TRITON", "XLA_", "JAX_", "ATEN_"),
-    *("TF_CPP_", "TF_CUDNN_", "TF_ENABLE_", "TF_GPU_", "TF_NUM_", "TF_XLA_", "AUTOTUNE_"),
+    *("TF_CPP_", "TF_CUDNN_", "TF_ENABLE_", "TF_GPU_", "TF_NUM_", "TF_XLA_"),
     *("MALLOC_", "MIMALLOC_", "TCMALLOC_"),
     *("NUMBA_", "POLARS_", "RAYON_", "TBB_", "JULIA_"),
 )
@@ -62,7 +62,10 @@ _TOKENS = re.compile(
 
 
 def relevant(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables that can change a measurement, sorted by name, secrets masked."""
+    """The variables that can change a measurement, sorted by name, secrets masked.
+
+    Those of autotune itself, such as the place of the store, change none.
+    """
     chosen = {name for name in variables if name in NAMES or name.startswith(PREFIXES)} - _SET_ON_IMPORT
     return {name: mask(name, variables[name]) for name in sorted(chosen)}
 

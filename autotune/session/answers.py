@@ -183,10 +183,16 @@ def changed_space(store: Store, study: StudyRecord) -> Space | None:
     return space_from_document(study.document["space"]) if store.space_revisions(study.id) else None
 
 
-def space_of(store: Store, verdict: VerdictRecord) -> str:
-    """The hash of the space in which a verdict was reached; empty if unknown."""
+def is_settled(store: Store, verdict: VerdictRecord, space: Space) -> bool:
+    """Whether the finale of a verdict need not be repeated: nobody was lost in it, and it was of ``space``.
+
+    Who was lost may have been the best. In another space the default, and the same number of results, may be
+    other ones.
+    """
+    if any(status == Status.LOST for status, _ in verdict.document.get("outcomes", {}).values()):
+        return False
     sessions = store.sessions(verdict.study_id)
-    return next((str(s.settings.get("space", "")) for s in sessions if s.id == verdict.session_id), "")
+    return any(s.id == verdict.session_id and s.settings.get("space") == space.hash for s in sessions)
 
 
 def _defended(

@@ -32,7 +32,7 @@ from autotune.measure.outcome import Outcome
 from autotune.measure.reports import Reporter, Stopped
 from autotune.provenance.environment import Environment
 from autotune.session.answers import load_result
-from autotune.session.early_stopping.stopping import make_stopping
+from autotune.session.early_stopping.stopping import make_stopping, pauses_trials
 from autotune.session.ledger import Ledger
 from autotune.session.opening.opening import check_feasible, open_study
 from autotune.session.result import Result
@@ -70,14 +70,14 @@ class AskTell:
             opened.callback(store.close)
             self._store = store
             check_feasible(spec)
+            if pauses_trials(spec):
+                message = "this policy of early_stopping pauses trials, which ask and tell cannot resume"
+                others = "asha, async-hyperband, none, or one of Optuna's pruners"
+                raise InputError(Problem(message, expected=others))
             self._study = open_study(spec, store, environment, fresh=fresh)
             self._ledger = Ledger(spec, store, self._study, environment)
             opened.callback(self._ledger.close, "closed")
             self._stopping = make_stopping(spec, store, self._study.record.id, self._ledger.session_id)
-            if self._stopping is not None and self._stopping.pauses:
-                message = "this policy of early_stopping pauses trials, which ask and tell cannot resume"
-                others = "asha, async-hyperband, none, or one of Optuna's pruners"
-                raise InputError(Problem(message, expected=others))
             self._opened = opened.pop_all()
 
     def __repr__(self) -> str:

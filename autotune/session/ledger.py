@@ -24,7 +24,7 @@ from autotune.session.engine import engine
 from autotune.session.incumbent import Incumbent
 from autotune.session.liveness import identity, lives
 from autotune.session.observing import observe_record
-from autotune.session.opening.opening import OpenedStudy
+from autotune.session.opening.opening import OpenedStudy, take_source
 from autotune.session.opening.sources import lessons
 from autotune.session.progress import Best
 from autotune.session.remarks.changed_environment import say_changed
@@ -221,9 +221,15 @@ class Ledger:
         """Write the outcome down, then tell the strategy; a lost trial can be put back by :meth:`retry`."""
         trial = self._running[trial_id]
         self.store.finish(trial_id, outcome, self.environment_hash)
+        if outcome.status.finished and trial.segment_id == self.study.segment.id:
+            self.take_source()
         self.catch_up()
         del self._running[trial_id]  # only now: if anything failed before, the trial can be told again
         return trial
+
+    def take_source(self) -> None:
+        """Note that something was measured of the source as it is now."""
+        self.study = take_source(self.store, self.study)
 
     def pause(self, trial_id: int, step: int, outcome: Outcome) -> None:
         """Write down what is known of a trial that stays in flight after ``step``, and tell the strategy."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from autotune.measure.outcome import Outcome
 from autotune.provenance.environment import Environment
-from autotune.session.answers import load_result, space_of
+from autotune.session.answers import is_settled, load_result
 from autotune.session.budget import limit_reached, out_of_time, overdue
 from autotune.session.early_stopping.stopping import Stopping, make_stopping
 from autotune.session.execution.executor import Executor, Finished, Started, Ticket
@@ -259,12 +259,10 @@ class Session:
             self.progress.note(text)
 
     def _worth_defending(self, ledger: Ledger) -> bool:
-        """Whether to measure finalists: a trial succeeded, and the last verdict did not know all results."""
+        """Whether to measure finalists: a trial succeeded, and no verdict on all results is settled."""
         if ledger.best is None or self.spec.measure.finalists == 0:
             return False
         verdicts = self.store.verdicts(ledger.study.record.id)
-        told = len(ledger.strategy.told)
-        if not verdicts or verdicts[-1].document.get("told") != told:
+        if not verdicts or verdicts[-1].document.get("told") != len(ledger.strategy.told):
             return True
-        # In a changed space the same number of results may be other ones, or the default may be another.
-        return space_of(self.store, verdicts[-1]) != self.spec.space.hash
+        return not is_settled(self.store, verdicts[-1], self.spec.space)

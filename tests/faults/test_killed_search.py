@@ -126,7 +126,10 @@ autotune.search(space, objective=deadly, store="study.db", progress=finale, time
 
 
 def test_what_a_finale_has_read_outlives_it_and_is_gone_on_with(tmp_path: Path) -> None:
-    """It was written down in the end: a finale of trainings that was killed had cost an hour."""
+    """It was written down in the end: a finale of trainings that was killed had cost an hour.
+
+    Then it was read anew where the store had been named by ``--store``, and was now by ``AUTOTUNE_STORE``.
+    """
     (tmp_path / "deadly.py").write_text(DEADLY_FINALE)
     done = subprocess.run([sys.executable, "deadly.py"], cwd=tmp_path, capture_output=True, timeout=300)
     assert done.returncode == -signal.SIGKILL, done.stderr
@@ -144,7 +147,7 @@ def test_what_a_finale_has_read_outlives_it_and_is_gone_on_with(tmp_path: Path) 
         assert min(counts) >= 2 and not any(r.discarded == "" for t in again for r in store.readings(t.id))
         assert not store.verdicts(study.id)
         values = {t.hash: [r.value for r in store.readings(t.id)] for t in again}
-    spared = {**os.environ, "SPARED": "1"}
+    spared = {**os.environ, "SPARED": "1", "AUTOTUNE_STORE": "study.db"}
     done = subprocess.run([sys.executable, "deadly.py"], cwd=tmp_path, env=spared, capture_output=True)
     assert done.returncode == 0, done.stderr
     with Store.open(tmp_path / "study.db") as store:

@@ -1,4 +1,4 @@
-"""A search that is stopped with its trial, as in a frozen container, and goes on: that time is nobody's."""
+"""A search that is stopped with its workers, as in a frozen container, and goes on: the time is nobody's."""
 
 from __future__ import annotations
 
@@ -18,28 +18,34 @@ from autotune.store.store import Store
 LIMIT, STOPPED = 10, 13
 
 OBJECTIVE = """
-import os, time
+import time
 from pathlib import Path
+from autotune import Objective
 
-def measure(a):
-    Path("begun").touch()
-    while not Path("go").exists():
-        time.sleep(0.05)
-    return float(a)
+class Stopped(Objective):
+    def measure(self, loaded, rng):
+        while self.final == {in_finale} and not Path("go").exists():
+            Path("begun").touch()
+            time.sleep(0.05)
+        return float(loaded["a"])
 """
 
 SPACE = f"""
 autotune: 1
 name: suspended
-objective: objective.py:measure
-knobs: {{a: {{values: [1], default: 1}}}}
-measure: {{warmup: 0, min_readings: 1, max_readings: 1, finalists: 0, timeout: {LIMIT}, cores: 0}}
+objective: objective.py:Stopped
+knobs: {{a: {{values: [1, 2], default: 2}}}}
+measure: {{warmup: 0, min_readings: 1, max_readings: 1, finalists: 1, timeout: {LIMIT}, cores: 0}}
 """
 
 
 @pytest.mark.slow
-def test_a_trial_does_not_run_out_of_the_time_in_which_it_was_stopped(tmp_path: Path) -> None:
-    (tmp_path / "objective.py").write_text(OBJECTIVE)
+@pytest.mark.parametrize("in_finale", [False, True])
+def test_a_reading_does_not_run_out_of_the_time_in_which_it_was_stopped(
+    tmp_path: Path, in_finale: bool
+) -> None:
+    """In a finale it did: the default had ended as a timeout, with nothing to compare the winner with."""
+    (tmp_path / "objective.py").write_text(OBJECTIVE.format(in_finale=in_finale))
     (tmp_path / "space.yaml").write_text(SPACE)
     command = [sys.executable, "-m", "autotune", "search", "space.yaml", "--store", "study.db", "--json"]
     search = subprocess.Popen(
@@ -61,5 +67,6 @@ def test_a_trial_does_not_run_out_of_the_time_in_which_it_was_stopped(tmp_path: 
         search.kill()
     assert search.returncode == 0, err.decode()
     with Store.open(str(tmp_path / "study.db"), readonly=True) as store:
-        (trial,) = store.trials(store.study("suspended").id, purpose="search")
-    assert trial.status is Status.OK, trial.message
+        trials = store.trials(store.study("suspended").id)
+    assert {trial.purpose for trial in trials} == {"search", "default", "final"}
+    assert all(trial.status is Status.OK for trial in trials), [trial.message for trial in trials]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import pytest
+
+from autotune.errors import AutotuneError
 from autotune.measure.ownership import is_abandoned, make_scratch, owned_name
 
 
@@ -20,6 +24,15 @@ def test_the_scratch_folder_of_a_dead_session_is_swept() -> None:
     assert own.is_dir()
     own.rmdir()
     other.rmdir()
+
+
+def test_where_no_temporary_folder_can_be_made_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search in a container without any place to write to had said that its current folder was gone."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(AutotuneError, match=r"no temporary folder can be made: .*gone.*TMPDIR"):
+        make_scratch("own")
 
 
 def test_names_tell_the_living_from_the_dead() -> None:

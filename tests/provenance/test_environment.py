@@ -67,6 +67,14 @@ def test_what_differs_is_said(tmp_path: Path) -> None:
     assert before.machine_key == after.machine_key, "the same hardware under another name and governor"
 
 
+def test_variables_of_autotune_itself_make_no_other_environment(tmp_path: Path) -> None:
+    """Where the store lies was said to be a difference, also of what an earlier version had recorded."""
+    one, other = (described(tmp_path, desktop(), AUTOTUNE_STORE=store) for store in ("a.db", "b.db"))
+    assert one.hash == other.hash
+    recorded = {**one.to_document(), "variables": {"AUTOTUNE_STORE": "a.db", "OMP_NUM_THREADS": "8"}}
+    assert [difference.path for difference in compare(recorded, other)] == ["variables.OMP_NUM_THREADS"]
+
+
 def test_the_key_is_of_the_hardware(tmp_path: Path) -> None:
     key = described(tmp_path / "a", desktop()).machine_key
     same = {

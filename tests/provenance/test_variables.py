@@ -57,13 +57,13 @@ def test_credentials_in_a_url_are_hidden(scheme: str, user: str, password: str) 
         password not in f"{scheme}://{MASK}@db.example/tune"
         and user not in f"{scheme}://{MASK}@db.example/tune"
     )
-    masked = relevant({"AUTOTUNE_STORE": f"{scheme}://{user}:{password}@db.example/tune"})["AUTOTUNE_STORE"]
+    masked = mask("AUTOTUNE_STORE", f"{scheme}://{user}:{password}@db.example/tune")
     # A password such as 'PWD:' looks like an assignment of what follows, which is then hidden as well.
     assert masked in (f"{scheme}://{MASK}@db.example/tune", f"{scheme}://{MASK}")
 
 
 def test_a_password_that_looks_like_an_assignment_does_not_leak() -> None:
-    masked = relevant({"AUTOTUNE_STORE": "postgresql://user0000:PWD0000:@db.example/tune"})["AUTOTUNE_STORE"]
+    masked = mask("AUTOTUNE_STORE", "postgresql://user0000:PWD0000:@db.example/tune")
     assert "user0000" not in masked and "PWD0000" not in masked
 
 

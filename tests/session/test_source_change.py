@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 import autotune
+from autotune.errors import InputError
 from autotune.measure.outcome import Outcome
 from autotune.session.finale.finale import EDITED
 from autotune.session.progress import Best, Progress
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.store import Store
+from tests.session.heard import Heard
 
 SPACE = """
 autotune: 1
@@ -60,6 +64,28 @@ def test_a_new_segment_begins_and_no_trial_mixes_codes(tmp_path: Path) -> None:
     file.write_text("def measure(a):\n    return 1.0\n")
     reverted = autotune.search(tmp_path / "space.yaml", trials=2, store=tmp_path / "study.db", progress=again)
     assert reverted.study.id != result.study.id and "changed (objective.py)" in again.notes[0]
+
+
+@pytest.mark.parametrize("broken", ["def measure(a: retur", ""])
+def test_once_a_broken_edit_is_undone_the_same_study_goes_on(tmp_path: Path, broken: str) -> None:
+    """A new one had begun, and all was measured again: the study's key was that of the broken file."""
+    file, store = tmp_path / "objective.py", tmp_path / "study.db"
+    file.write_text("def measure(a):\n    return 1.0\n")
+    (tmp_path / "space.yaml").write_text(SPACE)
+
+    class Breaker(Editor):
+        def finished(self, *_: object) -> None:
+            self.count += 1
+            if self.count == 4:
+                self.file.write_text(broken)
+
+    with pytest.raises(InputError):
+        autotune.search(tmp_path / "space.yaml", trials=12, store=store, progress=Breaker(file))
+    file.write_text("def measure(a):\n    return 1.0\n")
+    heard = Heard()
+    result = autotune.search(tmp_path / "space.yaml", trials=12, store=store, progress=heard)
+    assert not any("a new study" in note for note in heard.notes), heard.notes
+    assert len(result.trials) == 12 and len({trial.segment_id for trial in result.trials}) == 2
 
 
 PREPARED = """

@@ -87,7 +87,7 @@ class Enter:
     prepared: bytes | None
     seed: int
     warm_up: bool = True
-    """Whether it is read once to warm it up; that reading does not count, since others enter meanwhile."""
+    """Whether it is read once to warm it up; not while others enter, beside which that says nothing."""
 
 
 @dataclass(frozen=True)

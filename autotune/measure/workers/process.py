@@ -6,7 +6,7 @@ import math
 import os
 import select
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +14,8 @@ from types import UnionType
 from typing import Any, TypeAlias
 
 from autotune.errors import InputError
+from autotune.measure.capture import tail_text
+from autotune.measure.outcome import Outcome
 from autotune.measure.workers.channel import BrokenChannel
 from autotune.measure.workers.endings import KILL, SILENT
 from autotune.measure.workers.guardian_link import GuardianLink
@@ -27,7 +29,7 @@ from autotune.measure.workers.messages import (
     Setup,
     StoodBy,
 )
-from autotune.measure.workers.postmortem import Cause, Death
+from autotune.measure.workers.postmortem import Cause, Death, after_memory_kill
 
 Said: TypeAlias = Answer | Ready | StoodBy
 """The messages that end the task of a worker."""
@@ -38,8 +40,12 @@ START_SECONDS = 120.0
 STAND_BY_SECONDS = 60.0
 """How long it may stand by, before its first request (a context on a GPU takes seconds)."""
 
-_LONGEST_POLL_SECONDS = 3600.0
-"""The longest single poll. A poll takes at most 24 days, and a limit may be longer."""
+STOOD_STILL_SECONDS = 2.0
+"""A process that wakes up so much later than it asked to was itself stopped (Ctrl-Z, a frozen container), and
+perhaps its workers too: that time does not count towards their limits."""
+
+LONGEST_WAIT_SECONDS = 1.0
+"""The longest single wait: one until the deadline would not show that this process stood still meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +232,16 @@ class Worker:
         if self._death is None:
             self._end(Cause.ORDER, KILL)
 
+    def completed(self, outcome: Outcome) -> Outcome:
+        """What it answered, with what only this side knows: its name, what it printed, a process killed for
+        memory."""
+        if self.setup.cap is not None and outcome.status.failed and self.memory_kills():
+            outcome = after_memory_kill(outcome, self.setup.cap.bytes)
+        # A program's last words are in what its worker printed, too.
+        said = "" if outcome.stderr.strip() in self.output else outcome.stderr
+        printed = tail_text("\n".join(filter(None, [self.output, said])).encode())
+        return replace(outcome, stderr=printed, worker=self.name)
+
     def memory_kills(self) -> int:
         """How many of its processes the kernel has killed at its memory cap."""
         return self.setup.cap.kills() if self.setup.cap is not None else 0
@@ -254,15 +270,21 @@ class Worker:
         return self._death
 
 
-def wait_for_any(workers: Iterable[Worker]) -> None:
-    """Wait until one of them has something to say, or is past its deadline."""
+def wait_for_any(workers: Sequence[Worker], seconds: float = LONGEST_WAIT_SECONDS) -> None:
+    """Wait until one of them has something to say or is past its deadline, for up to ``seconds``.
+
+    Where this process stood still meanwhile, their deadlines are moved by that time.
+    """
     poll = select.poll()
-    deadline = math.inf
     for worker in workers:
         worker.watch(poll)
-        deadline = min(deadline, worker.deadline)
-    left = max(0.0, deadline - time.monotonic())
-    poll.poll(min(left, _LONGEST_POLL_SECONDS) * 1000 + 1)
+    began = time.monotonic()
+    wait = max(0.0, min([began + seconds, *(worker.deadline for worker in workers)]) - began)
+    poll.poll(wait * 1000 + 1)
+    late = time.monotonic() - began - wait
+    if late > STOOD_STILL_SECONDS:
+        for worker in workers:
+            worker.forgive(late)
 
 
 def _machine_kills() -> int:

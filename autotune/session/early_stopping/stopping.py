@@ -31,10 +31,20 @@ def make_stopping(spec: StudySpec, store: Store, study_id: int, session_id: int)
     settings = spec.search.early_stopping
     if settings is None:
         return None
-    metric = next(m for m in spec.goals if settings.metric in ("", m.name))
+    metric = _judged(spec, settings)
     stopping = Stopping(settings, metric, make_rule(settings, metric), store, study_id)
     stopping.restore(store.trials(study_id, purpose="search"), session_id)
     return stopping
+
+
+def pauses_trials(spec: StudySpec) -> bool:
+    """Whether the early stopping that ``spec`` asks for pauses trials, so that they have to be resumed."""
+    settings = spec.search.early_stopping
+    return settings is not None and make_rule(settings, _judged(spec, settings)).pauses
+
+
+def _judged(spec: StudySpec, settings: EarlyStopping) -> MetricSpec:
+    return next(goal for goal in spec.goals if settings.metric in ("", goal.name))
 
 
 def make_rule(settings: EarlyStopping, metric: MetricSpec) -> Rule:
@@ -165,11 +175,6 @@ class Stopping:
         return self._finished(trial_id, outcome)
 
     # -- trials that are paused ----------------------------------------------------------------
-
-    @property
-    def pauses(self) -> bool:
-        """Whether trials may be paused, so that they have to be resumed."""
-        return self._rule.pauses
 
     @property
     def paused(self) -> int:

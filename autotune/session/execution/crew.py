@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import select
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -14,6 +12,7 @@ from autotune.measure.ownership import make_scratch
 from autotune.measure.reports import whole_run
 from autotune.measure.workers.limits import sweep_groups
 from autotune.measure.workers.messages import Ready, Setup
+from autotune.measure.workers.process import wait_for_any
 from autotune.session.execution.entrant import WorkerEntrant, enter_together
 from autotune.session.execution.executor import Entrant, nothing
 from autotune.session.execution.flight import Flight
@@ -29,10 +28,6 @@ SPARE = 2
 """How many prepared trials may wait for the measuring worker, since times of preparing and measuring vary.
 Simulated, with one preparer as fast as the measuring worker, 0, 1, 2, 3 and 8 spare ones take 0.74, 0.67,
 0.64, 0.61 and 0.58 of the time without overlap. But for each of them a proposal knows one result less."""
-
-STOOD_STILL_SECONDS = 2.0
-"""A session that wakes up so much later than it asked to was itself stopped (Ctrl-Z, a frozen container),
-and perhaps its workers too: that time does not count towards their limits."""
 
 
 def _setup(spec: StudySpec, device: Mapping[str, Value], compiled: Path | None) -> Setup:
@@ -163,22 +158,9 @@ class Crew:
 
         ``for_turn``: look again soon, since another search may end its turn and tells nobody.
         """
-        poll = select.poll()
-        deadlines = [time.monotonic() + (LOOK_AGAIN_SECONDS if for_turn else seconds)]
-        for slot in self.slots:
-            if slot.worker is not None:
-                slot.worker.watch(poll)
-                deadlines.append(slot.worker.deadline)
-            if (due := slot.look()) is not None:
-                deadlines.append(time.monotonic() + due)
-        began = time.monotonic()
-        wait = max(0.0, min(deadlines) - began)
-        poll.poll(wait * 1000 + 1)
-        late = time.monotonic() - began - wait
-        if late > STOOD_STILL_SECONDS:
-            for slot in self.slots:
-                if slot.worker is not None:
-                    slot.worker.forgive(late)
+        looks = [due for slot in self.slots if (due := slot.look()) is not None]
+        workers = [slot.worker for slot in self.slots if slot.worker is not None]
+        wait_for_any(workers, min([LOOK_AGAIN_SECONDS if for_turn else seconds, *looks]))
 
     def entrants(self, wanted: Sequence[Configuration | Baseline], run: int = 0) -> list[Entrant]:
         """Entrants in processes of their own. They start side by side: loading a large library takes seconds.

@@ -9,7 +9,7 @@ from functools import partial
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.workers.messages import Enter, Measured, Prepare, Prepared, Read, Ready
-from autotune.measure.workers.postmortem import Death, after_memory_kill, outcome_of, start_failure
+from autotune.measure.workers.postmortem import Death, outcome_of, start_failure
 from autotune.measure.workers.process import Worker, wait_for_any
 from autotune.session.execution.executor import Entrant
 from autotune.session.execution.lane import Lane
@@ -156,12 +156,9 @@ class WorkerEntrant(Entrant):
         assert isinstance(came, Prepared | Measured)
         if isinstance(came, Prepared):
             self._payload = came.prepared
-        outcome, cap = came.outcome, worker.setup.cap
-        if outcome.status is Status.OK:
-            return outcome
-        if cap is not None and worker.memory_kills():
-            outcome = after_memory_kill(outcome, cap.bytes)
-        self.failure = replace(outcome, stderr=outcome.stderr or worker.output, worker=worker.name)
+        if came.outcome.status is Status.OK:
+            return came.outcome
+        self.failure = worker.completed(came.outcome)
         worker.close()
         return None
 

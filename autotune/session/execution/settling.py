@@ -7,16 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from autotune.errors import AutotuneError
-from autotune.measure.capture import tail_text
 from autotune.measure.outcome import Outcome, Report
 from autotune.measure.workers.messages import Answer, Decided, Measured, Prepared
-from autotune.measure.workers.postmortem import (
-    Death,
-    after_memory_kill,
-    may_be_spoilt,
-    outcome_of,
-    start_failure,
-)
+from autotune.measure.workers.postmortem import Death, may_be_spoilt, outcome_of, start_failure
 from autotune.session.execution.crew import Crew
 from autotune.session.execution.executor import Event, Finished, Started
 from autotune.session.execution.flight import Flight
@@ -150,11 +143,10 @@ class Settling:
 
 
 def _whole(slot: Slot[Flight], answer: Answer, where: Mapping[str, object] | None) -> Outcome:
-    """The outcome, completed with what only this side knows: output, cores, a child killed for memory.
-
-    ``where``: facts about the lane in which it was measured.
-    """
-    outcome, facts = answer.outcome, dict(answer.outcome.facts)
+    """The outcome, completed with what only this side knows. ``where``: facts about the lane in which it was
+    measured."""
+    assert slot.worker is not None, "it has just answered"
+    facts = dict(answer.outcome.facts)
     if answer.leftovers:
         facts["leftovers"] = answer.leftovers
     if slot.post.cores:
@@ -162,13 +154,7 @@ def _whole(slot: Slot[Flight], answer: Answer, where: Mapping[str, object] | Non
     if slot.ready_threads is not None:
         facts |= slot.ready_threads.facts
     facts |= where or {}
-    cap = slot.worker.setup.cap if slot.worker is not None else None
-    if slot.worker is not None and cap is not None and outcome.status.failed and slot.worker.memory_kills():
-        outcome = after_memory_kill(outcome, cap.bytes)
-    # A program's last words are in what its worker printed, too.
-    said = "" if outcome.stderr.strip() in slot.output else outcome.stderr
-    stderr = tail_text("\n".join(filter(None, [slot.output, said])).encode())
-    return replace(outcome, facts=facts, stderr=stderr, worker=slot.name)
+    return replace(slot.worker.completed(answer.outcome), facts=facts)
 
 
 def _must_end(slot: Slot[Flight], answer: Answer, goal: str) -> bool:

@@ -122,11 +122,6 @@ class Slot(Generic[Job]):
     def name(self) -> str:
         return self.worker.name if self.worker is not None else ""
 
-    @property
-    def output(self) -> str:
-        """What the worker printed while it was at its last request."""
-        return self.worker.output if self.worker is not None else ""
-
     def ready(self) -> Ready:
         """Wait until the worker that was begun by :meth:`fill` is ready. Raises where it cannot start."""
         assert self.worker is not None

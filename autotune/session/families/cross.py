@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.session.answers import stands
+from autotune.session.answers import is_settled, stands
 from autotune.session.execution.executor import Executor
 from autotune.session.finale.contender import DEFAULT, Contender
 from autotune.session.finale.finale import remeasure, succeeded
@@ -19,6 +19,7 @@ from autotune.session.finale.rounds import ReadingSeconds
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration, plain
+from autotune.space.space import Space
 from autotune.store.records import ACROSS, StudyRecord, VerdictRecord
 from autotune.store.store import Store
 
@@ -77,10 +78,10 @@ def candidates(store: Store, studies: Sequence[StudyRecord]) -> tuple[Candidate,
     return tuple(Candidate(configuration, tuple(by)) for configuration, by in found.items())
 
 
-def is_current(store: Store, study: StudyRecord, wanted: Sequence[Candidate]) -> bool:
+def is_current(store: Store, study: StudyRecord, space: Space, wanted: Sequence[Candidate]) -> bool:
     """Whether the study's last verdict is of a cross measurement that included all of ``wanted``."""
     verdicts = store.verdicts(study.id)
-    if not verdicts or not verdicts[-1].across:
+    if not verdicts or not verdicts[-1].across or not is_settled(store, verdicts[-1], space):
         return False
     return {one.configuration.hash for one in wanted} <= set(columns_of(verdicts[-1]))
 

@@ -18,7 +18,7 @@ from functools import partial
 
 from autotune.errors import AutotuneError, StoreError
 from autotune.provenance.environment import Environment
-from autotune.session.answers import load_result, space_of
+from autotune.session.answers import is_settled, load_result
 from autotune.session.budget import Spent, say_trials
 from autotune.session.execution.executor import Executor
 from autotune.session.families.budget import Slice, Standing, next_slice, order_of
@@ -37,7 +37,6 @@ from autotune.session.same_failure import MISTAKEN
 from autotune.session.session import Session
 from autotune.space.spec import Budget, Family, SearchSettings, StudySpec
 from autotune.status import Status
-from autotune.store.records import VerdictRecord
 from autotune.store.statements.room import Room
 from autotune.store.store import Store
 
@@ -211,7 +210,7 @@ class ManySession:
         stands = (
             verdict is not None
             and verdict.document.get("told") == told
-            and self._of_its_space(member, verdict)
+            and is_settled(self.store, verdict, member.spec.space)
         )
         if not works or not member.spec.measure.finalists or stands:
             return
@@ -224,14 +223,8 @@ class ManySession:
 
     def _measure_across(self, member: Member, wanted: Sequence[Candidate]) -> None:
         """Measure the winners of all workloads on one of them, unless that was done already."""
-        study = member.study
-        known = is_current(self.store, study, wanted)
-        if wanted and not (known and self._of_its_space(member, self.store.verdicts(study.id)[-1])):
+        if wanted and not is_current(self.store, member.study, member.spec.space, wanted):
             self._measure(member, partial(measure_across, wanted=wanted), "the winners of all workloads")
-
-    def _of_its_space(self, member: Member, verdict: VerdictRecord) -> bool:
-        """Whether a verdict was reached in the workload's present space, with its present default."""
-        return space_of(self.store, verdict) == member.spec.space.hash
 
     def _measure(
         self, member: Member, finale: Callable[[Executor, Ledger, Progress], None], who: str

@@ -157,6 +157,8 @@ def remeasure(
         "outcomes": {label: [str(o.status), o.message] for label, o in outcomes.items()},
     }
     kept.finish({c.label: outcome_of(spec, c) for c in contenders}, ledger.environment_hash)
+    if any(contender.readings for contender in contenders):
+        ledger.take_source()
     ledger.store.save_verdict(study.record.id, ledger.session_id, document)
 
 

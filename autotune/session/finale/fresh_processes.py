@@ -24,6 +24,7 @@ from autotune.session.finale.contender import Contender
 from autotune.session.finale.interleaved import read_again
 from autotune.session.finale.rounds import ReadingSeconds, Rounds
 from autotune.space.spec import StudySpec
+from autotune.status import Status
 
 RUNS, FEWEST = 12, 4
 """How many runs there are if time allows, and with how few a gain is still worth reporting."""
@@ -98,13 +99,13 @@ def read_in_fresh_processes(
     """Read the contenders of ``plan`` in its runs; a baseline that fails is left out from then on.
 
     ``before`` is the number of rounds in which they were read already. New readings are added to those that
-    they have. ``after_run`` is called after each run. If the objective is edited, there are no more runs.
+    they have. ``after_run`` is called after each run. A run in which somebody was lost does not count. If the
+    objective is edited, there are no more runs.
     """
     asked: Sequence[Contender] = plan.contenders
     runs: list[Mapping[str, tuple[float, ...]]] = []
     began = monotonic()
-    while len(runs) < plan.runs:
-        run = len(runs) + 1
+    for run in range(1, plan.runs + 1):
         fresh = [Contender(contender.label, contender.what) for contender in asked]
         rounds, outcomes = read_again(spec, executor, fresh, ROUNDS, before, run=run)
         if executor.edited:
@@ -113,6 +114,8 @@ def read_in_fresh_processes(
         for contender, again in zip(asked, fresh, strict=True):
             contender.readings += [replace(r, context={**r.context, "process": run}) for r in again.readings]
         after_run()
+        if any(again.failure is not None and again.failure.status is Status.LOST for again in fresh):
+            continue
         for again in fresh:
             if again.failure is not None and again.configuration is not None:
                 outcome = outcomes[again.label]

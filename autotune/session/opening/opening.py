@@ -39,6 +39,8 @@ class OpenedStudy:
     segment: SegmentRecord
     notes: tuple[str, ...]
     """What the user should be told: that and why the study is new, that its space or its code has changed."""
+    edited: bool = False
+    """Whether the record's key is of a source of which nothing is measured; the store has the one before."""
 
 
 def open_study(
@@ -128,17 +130,28 @@ def _written(record: StudyRecord) -> tuple[str, str, object]:
 def next_segment(spec: StudySpec, store: Store, opened: OpenedStudy) -> OpenedStudy:
     """Freeze the objective's files again, which changed while the search runs, and begin a new segment.
 
-    From now on the study's key is that of the new files, so that the same command goes on with it.
+    Once something of it is measured, :func:`take_source` makes the study's key that of the new files, so that
+    the same command goes on with it.
     """
     source = snapshot(source_files(spec.objective))  # it may import other files now
     segment, notes = _segment(store, opened.record, source)
     before = Identity(**opened.record.document["identity"])
     now = replace(before, source=source.source_hash)
-    identity = asdict(now)
-    if now != before:
-        store.update_key(opened.record.id, now.key, identity)
-    record = replace(opened.record, key=now.key, document={**opened.record.document, "identity": identity})
-    return replace(opened, record=record, segment=segment, notes=notes)
+    document = {**opened.record.document, "identity": asdict(now)}
+    record = replace(opened.record, key=now.key, document=document)
+    return OpenedStudy(record, segment, notes, edited=opened.edited or now != before)
+
+
+def take_source(store: Store, opened: OpenedStudy) -> OpenedStudy:
+    """Write down that the study's key is that of its latest segment, of which something was measured.
+
+    Not before: where the files are gone or broken nothing will be, and once they are restored, the same
+    command has to go on with the study.
+    """
+    if not opened.edited:
+        return opened
+    store.update_key(opened.record.id, opened.record.key, opened.record.document["identity"])
+    return replace(opened, edited=False)
 
 
 def _find_or_begin(

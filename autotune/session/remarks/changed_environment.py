@@ -12,9 +12,6 @@ from autotune.store.store import Store
 MOST_NAMED = 3
 """How many differences are named."""
 
-_OWN = "variables.AUTOTUNE_"
-"""Variables of autotune's own, such as the place of the store, change no measurement."""
-
 
 def say_changed(store: Store, trials: Iterable[TrialRecord], now: Environment) -> str:
     """What to tell the user if ``trials`` were measured in another environment than ``now``; else empty.
@@ -39,4 +36,4 @@ def say_changed(store: Store, trials: Iterable[TrialRecord], now: Environment) -
 
 def _differences(store: Store, digest: str, now: Environment) -> list[str]:
     before = store.environment(digest)
-    return [str(one) for one in compare(before, now) if not one.path.startswith(_OWN)] if before else []
+    return [str(one) for one in compare(before, now)] if before else []

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autotune.errors import AutotuneError, InputError
+from autotune.errors import AutotuneError
 from autotune.measure.kernels.compile_cache import cache_folder
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
@@ -54,7 +54,7 @@ def verify(spec: StudySpec, claim: Claim, keep: Keep | None = None, runs: int | 
         executor = make_executor(spec, compiled=cache_folder())
         with closing(executor), executor.aside():
             return replace(measure_again(spec, claim, executor, keep, runs), remark=executor.remark)
-    except InputError as error:
+    except AutotuneError as error:
         return Verification(UNMEASURABLE, str(error))
 
 

@@ -151,6 +151,9 @@ def test_when_the_time_is_up_nobody_is_promoted(tmp_path: Path) -> None:
 
 
 def test_ask_and_tell_refuses_to_pause(tmp_path: Path) -> None:
+    """It left a study without trials, of which every command then spoke as the latest."""
     with pytest.raises(InputError, match="pauses trials") as refused:
         autotune.ask_tell(spec(tmp_path, "hyperband"), store=tmp_path / "study.db")
     assert "asha, async-hyperband," in str(refused.value)
+    with Store.open(tmp_path / "study.db") as store:
+        assert not store.studies()

@@ -132,6 +132,17 @@ def test_closing_twice_is_closing(executor: Executor) -> None:
 # -- worker processes --------------------------------------------------------------------------
 
 
+def test_what_an_entrant_printed_is_kept_with_why_it_failed(tmp_path: Path) -> None:
+    """Beside a traceback it was dropped, in a finale only."""
+    fails = OBJECTIVE.replace(
+        'return {"error"', 'print("the probe has", 6 * 7); os.stat("gone")\n        return {"error"'
+    )
+    with closing(WorkerExecutor(spec_in(tmp_path, fails), {})) as executor:
+        [entrant] = executor.entrants([Baseline("vendor")])
+    assert entrant.failure is not None and entrant.failure.worker
+    assert "the probe has 42" in entrant.failure.stderr and "FileNotFoundError" in entrant.failure.stderr
+
+
 def test_entrants_prepare_side_by_side_where_they_share_no_core(tmp_path: Path) -> None:
     """A pipe opens when somebody is at either end: each of the two opens one."""
     meets = """
@@ -299,7 +310,7 @@ def test_where_it_cannot_begin_its_cores_are_free_again(
     with monkeypatch.context() as full:
         full.setattr(tempfile, "tempdir", str(tmp_path / "no-such-folder"))
         lanes = find_lanes(spec.measure)
-        with pytest.raises(FileNotFoundError):
+        with pytest.raises(AutotuneError, match="no temporary folder"):
             WorkerExecutor(spec, {}, lanes=lanes)
     [again] = find_lanes(spec.measure)
     with closing(again):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import autotune
+from autotune.measure.groups.failures import NetworkLost
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.phases import runner
@@ -116,6 +117,22 @@ def calm() -> Late:
     late = Late(4, interrupted)
     late.happens = False
     return late
+
+
+def test_a_finale_in_which_one_was_lost_is_repeated_by_the_next_search(tmp_path: Path) -> None:
+    """The second best had won, since a process was killed, and stayed the answer."""
+
+    def is_lost() -> None:
+        raise NetworkLost("its node has gone")
+
+    late = Late(4, is_lost)
+    assert search(tmp_path, late).best == {"x": 3}
+    late.happens = False
+    for _ in range(2):
+        again = search(tmp_path, late)
+        assert again.best == {"x": 4} and "ended as lost" not in again.remark
+    with Store.open(tmp_path / "s.db") as store:
+        assert len(store.verdicts(again.study.id)) == 2, "the second one was settled"
 
 
 def test_what_was_read_before_an_interrupt_is_kept_and_gone_on_with(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -113,7 +114,7 @@ def _clause(how: str) -> bool:
 
 
 class Runs(InlineExecutor):
-    """In each run an entrant reads the next of its values; where there is none, it fails."""
+    """In each run an entrant reads the next of its values; where there is none, it fails; NaN: it is lost."""
 
     def __init__(self, values: dict[str, Sequence[float]]) -> None:
         self._values = values
@@ -128,6 +129,8 @@ class Runs(InlineExecutor):
             entrant = Fixed(own[run - 1] if run <= len(own) else 0.0)
             if run > len(own):
                 entrant.failure = Outcome(Status.CRASHED, message=MESSAGE)
+            elif math.isnan(own[run - 1]):
+                entrant.failure = Outcome(Status.LOST, message="its guardian was killed")
             made.append(entrant)
         return made
 
@@ -185,6 +188,13 @@ def test_one_that_fails_in_another_process_ends_it(runs: int) -> None:
     found, _, _ = read({DEFAULT: [2.0] * RUNS, "trial 1": NOISY[:runs]})
     assert found.failed == "trial 1" and _clause(found.how)
     assert [set(run) for run in found.runs] == [{DEFAULT, "trial 1"}] * runs
+
+
+def test_a_run_in_which_one_was_lost_does_not_count() -> None:
+    """That a process had been killed was told as: no better than the default."""
+    lost = [math.nan if run in (1, 5) else value for run, value in enumerate(NOISY)]
+    found, _, _ = read({DEFAULT: [2.0] * RUNS, "trial 1": lost})
+    assert [run["trial 1"][0] for run in found.runs] == [v for v in lost if v > 0] and not found.failed
 
 
 def test_a_baseline_that_fails_there_is_left_out() -> None:

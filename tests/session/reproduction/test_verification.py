@@ -22,9 +22,9 @@ from autotune.session.finale.interleaved import read_again
 from autotune.session.finale.rounds import Rounds
 from autotune.session.reproduction.agreement import Claim, Verification
 from autotune.session.reproduction.paced import Past, Series
-from autotune.session.reproduction.verification import RUNS, measure_again, spec_for
+from autotune.session.reproduction.verification import RUNS, measure_again, spec_for, verify
 from autotune.space.configuration import Configuration
-from autotune.space.reading.reader import parse_spec
+from autotune.space.reading.reader import parse_spec, read_spec
 from autotune.space.spec import StudySpec
 
 SPACE = """
@@ -126,6 +126,14 @@ def test_a_recipe_that_is_the_default_is_read_alone() -> None:
 def test_what_cannot_be_measured_is_said(tile: int, why: str) -> None:
     found = again(Claim(Configuration({"tile": tile}), (0.1, 0.1, 0.1), None))
     assert found.verdict == "cannot be measured here" and why in found.why
+
+
+def test_an_objective_whose_process_dies_cannot_be_measured_here(tmp_path: Path) -> None:
+    """It was an error, and of a file of recipes none was verified after the first such one."""
+    (tmp_path / "objective.py").write_text("import os; print('no licence', flush=True); os._exit(3)")
+    (tmp_path / "space.yaml").write_text(SPACE)
+    found = verify(read_spec(tmp_path / "space.yaml", {}), Claim(Configuration({"tile": 4})))
+    assert found.verdict == "cannot be measured here" and "no licence" in found.why
 
 
 def test_a_default_that_the_constraints_refuse_is_nothing_to_compare_with() -> None:
