@@ -141,10 +141,11 @@ def main() -> None:
     runs = [Run.from_line(line) for line in read_searches(options.runs, ("task", "method", "seed"))]
     trials = sorted({len(run.losses) for run in runs})
     about = (
-        "scikit-learn models on its bundled data, cross-validated (`benchmarks/mixed_tasks.py`): mixed "
-        f"continuous, integer, categorical and conditional knobs, {'-'.join(map(str, trials))} trials, "
-        "of which the first is the default for every method. `mean rank` is over tasks and seeds, 1 the "
-        "best. `score` is that of the 2020 black-box challenge (Turner et al. 2021): 100 is the best "
+        "scikit-learn models on its bundled data, cross-validated (`benchmarks/mixed_tasks.py`: mixed "
+        "continuous, integer, categorical and conditional knobs; `benchmarks/range_tasks.py`: ranges, which "
+        f"are named), {'-'.join(map(str, trials))} trials, of which the first is the default for every "
+        "method. `mean rank` is over tasks and seeds, 1 the best. `score` is that of the 2020 "
+        "black-box challenge (Turner et al. 2021): 100 is the best "
         "loss that anyone found, 0 a random guess. `seconds` is the processor time of the method itself."
     )
     on = "; ".join(sorted({run.on for run in runs}))
