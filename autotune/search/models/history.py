@@ -21,10 +21,11 @@ MOST = 300
 """A surrogate learns from at most so many configurations: half the best ones, half spread over the rest."""
 FAR_END = 1.0
 """What is farther above the median than the best is below it is cut, times this."""
-FAR_END_OF_RANGES = 10.0
+FAR_END_OF_RANGES = 3.0
 """The same where all knobs are ranges (``benchmarks/results/smooth_functions.md``). Any improvement will do
 there (:data:`~autotune.search.acquisition.ambition.LEVELS`), so a search crowds early; and a process that
-knows other places only as bad never goes back to them."""
+knows other places only as bad never goes back to them. With 10 it has to explain by how much trainings
+diverge where a rate is too high, and is slow to find the best rate next to those."""
 SAME = 1e-12
 """Losses that differ by a smaller part of themselves differ by rounding only."""
 
