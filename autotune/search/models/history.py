@@ -231,8 +231,7 @@ class History:
         best the median sinks, and the process has less and less to tell apart.
         """
         known = losses[~np.isnan(losses)]
-        median = float(np.median(known))
-        return median + self._far_end * (median - float(known.min()))
+        return (1.0 + self._far_end) * float(np.median(known)) - self._far_end * float(known.min())
 
 
 def chosen(targets: Targets, most: int = MOST) -> Integers:
