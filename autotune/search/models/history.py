@@ -20,7 +20,7 @@ from autotune.status import Status
 MOST = 300
 """A surrogate learns from at most so many configurations: half the best ones, half spread over the rest."""
 FAR_END = 1.0
-"""What is farther above the median than the best is below it is cut, times this."""
+"""Slow results are cut so many times as far above the median as the best is below it."""
 FAR_END_OF_RANGES = 3.0
 """The same where all knobs are ranges (``benchmarks/results/smooth_functions.md``). Any improvement will do
 there (:data:`~autotune.search.acquisition.ambition.LEVELS`), so a search crowds early; and a process that
