@@ -19,7 +19,7 @@ def narrowed(name: str, ranges: str, **fixed: Value) -> Task:
     searched = ranges.split()
     space = Space(whole.knobs)
     values = {knob.name: knob.default for knob in whole.knobs} | fixed
-    rest = {name: values[name] for name in space.active(values) if name not in searched}
+    rest = {other: values[other] for other in space.active(values) if other not in searched}
     knobs = tuple(replace(space.knob(one), when=None) for one in searched)
     return replace(
         whole,

@@ -30,6 +30,8 @@ measure: {min_readings: 2, max_readings: 2, finalists: 0}
 class Editor(Progress):
     """Edits the objective when the fourth trial has finished, as a user in another window does."""
 
+    after = 4
+
     def __init__(self, file: Path) -> None:
         self.file = file
         self.count = 0
@@ -42,8 +44,11 @@ class Editor(Progress):
         self, number: int, configuration: Configuration, outcome: Outcome, best: Best | None
     ) -> None:
         self.count += 1
-        if self.count == 4:
-            self.file.write_text("def measure(a):\n    return 2.0\n")
+        if self.count == self.after:
+            self.edit()
+
+    def edit(self) -> None:
+        self.file.write_text("def measure(a):\n    return 2.0\n")
 
 
 def test_a_new_segment_begins_and_no_trial_mixes_codes(tmp_path: Path) -> None:
@@ -74,10 +79,8 @@ def test_once_a_broken_edit_is_undone_the_same_study_goes_on(tmp_path: Path, bro
     (tmp_path / "space.yaml").write_text(SPACE)
 
     class Breaker(Editor):
-        def finished(self, *_: object) -> None:
-            self.count += 1
-            if self.count == 4:
-                self.file.write_text(broken)
+        def edit(self) -> None:
+            self.file.write_text(broken)
 
     with pytest.raises(InputError):
         autotune.search(tmp_path / "space.yaml", trials=12, store=store, progress=Breaker(file))
@@ -132,12 +135,8 @@ def recording(seconds: float) -> str:
 class Recorder(Editor):
     """Records the space anew when the fourth trial has finished."""
 
-    def finished(
-        self, number: int, configuration: Configuration, outcome: Outcome, best: Best | None
-    ) -> None:
-        self.count += 1
-        if self.count == 4:
-            self.file.write_text(recording(2.5))
+    def edit(self) -> None:
+        self.file.write_text(recording(2.5))
 
 
 def test_a_recording_that_is_replaced_meanwhile_counts_for_the_next_search(tmp_path: Path) -> None:
@@ -195,10 +194,10 @@ def test_a_trial_that_was_paused_before_an_edit_does_not_go_on_after_it(tmp_path
     (tmp_path / "space.yaml").write_text(SPACE.replace("random", early))
 
     class Rebaser(Editor):
-        def finished(self, *_: object) -> None:
-            self.count += 1
-            if self.count == 1:
-                self.file.write_text(f"BASE = 1000\n{REPORTED}")
+        after = 1
+
+        def edit(self) -> None:
+            self.file.write_text(f"BASE = 1000\n{REPORTED}")
 
     store = tmp_path / "study.db"
     result = autotune.search(tmp_path / "space.yaml", trials=9, store=store, progress=Rebaser(file))
@@ -218,11 +217,9 @@ def test_a_module_that_an_edit_brings_in_is_frozen_too(tmp_path: Path) -> None:
     (tmp_path / "space.yaml").write_text(SPACE)
 
     class Importer(Editor):
-        def finished(self, *_: object) -> None:
-            self.count += 1
-            if self.count == 4:
-                (tmp_path / "helper.py").write_text("VALUE = 2.0\n")
-                self.file.write_text("import helper\n\ndef measure(a):\n    return helper.VALUE\n")
+        def edit(self) -> None:
+            (tmp_path / "helper.py").write_text("VALUE = 2.0\n")
+            self.file.write_text("import helper\n\ndef measure(a):\n    return helper.VALUE\n")
 
     store = tmp_path / "study.db"
     result = autotune.search(tmp_path / "space.yaml", trials=8, store=store, progress=Importer(file))
@@ -249,9 +246,8 @@ class LateEditor(Editor):
         super().__init__(file)
         self._at_end = not confirming
 
-    def finished(self, *_: object) -> None:
-        self.count += 1
-        if self.count == 4 and self._at_end:
+    def edit(self) -> None:
+        if self._at_end:
             self.file.write_text(FAST)
 
     def confirming(self, entrants: tuple[str, ...], runs: int, seconds: float) -> None:
