@@ -5,9 +5,10 @@
     python -m benchmarks.mixed_report RUNS.jsonl --out benchmarks/results/mixed_spaces.md
 
 The tasks are those of :mod:`benchmarks.mixed_tasks`; with ``--ranges`` those of
-:mod:`benchmarks.range_tasks`, whose knobs are all ranges. Every method has ``--trials`` trials, of which the
-first is the default configuration for all: autotune begins with it, and peers are told of it. Each search
-becomes a line of RUNS.jsonl::
+:mod:`benchmarks.range_tasks`, whose knobs are all ranges; with ``--recorded`` those of
+:mod:`benchmarks.recorded_tasks`, trainings of neural networks that others have recorded. Every method has
+``--trials`` trials, of which the first is the default configuration for all: autotune begins with it, and
+peers are told of it. Each search becomes a line of RUNS.jsonl::
 
     {"task": ..., "method": ..., "seed": ..., "seconds": ..., "on": ..., "losses": [...]}
 
@@ -45,6 +46,7 @@ from benchmarks.mixed_tasks import TASKS, Task
 from benchmarks.peers.client import Found, find_all, is_peer, kept
 from benchmarks.peers.described import described
 from benchmarks.range_tasks import RANGE_TASKS
+from benchmarks.recorded_tasks import RECORDED_TASKS, RecordedTask
 from benchmarks.running import (
     append_lines,
     at_least_one,
@@ -54,7 +56,7 @@ from benchmarks.running import (
     split_names,
 )
 
-ALL_TASKS = {**TASKS, **RANGE_TASKS}
+ALL_TASKS: Mapping[str, Task | RecordedTask] = {**TASKS, **RANGE_TASKS, **RECORDED_TASKS}
 METHODS = "auto,random,optuna-tpe,optuna-mtpe,optuna-gp,skopt-gp,smac,hebo"
 TRIALS = 60
 
@@ -65,7 +67,7 @@ class Losses:
     The file is shared: each loss is one line, written by one call, so that processes may add to it at once.
     """
 
-    def __init__(self, task: Task, path: Path | None) -> None:
+    def __init__(self, task: Task | RecordedTask, path: Path | None) -> None:
         self.task = task
         self._path = path
         lines = kept_lines(path) if path is not None else []
@@ -175,6 +177,7 @@ def arguments() -> argparse.Namespace:
     tasks = parser.add_mutually_exclusive_group()
     tasks.add_argument("--tasks", default=",".join(TASKS), help=f"of {', '.join(TASKS)}")
     tasks.add_argument("--ranges", action="store_true", help="tasks whose knobs are all ranges")
+    tasks.add_argument("--recorded", action="store_true", help="recorded trainings of neural networks")
     parser.add_argument("--seeds", type=at_least_one, default=10, help="how many")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument(
@@ -189,8 +192,16 @@ def arguments() -> argparse.Namespace:
     for name in options.methods:
         if not is_peer(name):
             strategy_class(name)
-    options.tasks = list(RANGE_TASKS) if options.ranges else known_names(options.tasks, "task", TASKS)
+    options.tasks = _tasks(options)
     return options
+
+
+def _tasks(options: argparse.Namespace) -> list[str]:
+    if options.ranges:
+        return list(RANGE_TASKS)
+    if options.recorded:
+        return list(RECORDED_TASKS)
+    return known_names(options.tasks, "task", TASKS)
 
 
 def _figure(line: Mapping[str, object]) -> str:
