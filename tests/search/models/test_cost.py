@@ -168,9 +168,17 @@ def test_an_unknown_knob_is_named() -> None:
 def test_cost_counts_less_as_the_budget_is_spent() -> None:
     by_tries = Problem(SPACE, (TIME,), 100)
     assert [emphasis(by_tries, tries) for tries in (0, 50, 100, 200)] == [1.0, 0.5, 0.0, 0.0]
-    by_time = Problem(SPACE, (TIME,), 100, seconds=60.0)
-    assert emphasis(by_time, 50, seconds=15.0) == 0.75
     assert 0 < emphasis(Problem(SPACE, (TIME,)), 1000) < 1
+
+
+def test_cost_counts_in_full_where_the_time_is_what_runs_out() -> None:
+    alone = Problem(SPACE, (TIME,), seconds=60.0)
+    assert [emphasis(alone, 10, seconds) for seconds in (0.0, 59.0, 70.0)] == [1.0, 1.0, 1.0]
+    both = Problem(SPACE, (TIME,), 100, seconds=60.0)
+    assert emphasis(both, 0) == 1.0
+    assert emphasis(both, 50, seconds=40.0) == 1.0, "the other 50 would take 40 s, and 20 are left"
+    assert emphasis(both, 50, seconds=12.0) == 0.25, "they would take 12 s of 48"
+    assert emphasis(both, 100, seconds=12.0) == 0.0
 
 
 def builds(options: dict[str, float | int | str | bool]) -> int:
