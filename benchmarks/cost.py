@@ -4,11 +4,13 @@
 
 A trial costs the seconds that its compilation, its verification and its benchmark took when it was recorded.
 What is counted are the seconds until a search has found a configuration within 5 % of the optimum; one that
-has not after 220 tries counts with all that it spent. Beside ``bayes`` stand its options:
+has not in the time of 220 median trials counts with all of it. Beside a search that knows of no limit stands
+one that is told of it, so that cost counts, in two ways:
 
-``cost``     every configuration is compiled anew, as it was recorded.
-``rebuild``  the knobs named ``block_size_...`` are taken to be set when the kernel is launched: what
-             differs from an earlier configuration in them alone needs no compilation, with or without it.
+``anew``     every configuration is compiled anew, as it was recorded.
+``launch``   the knobs named ``block_size_...`` are taken to be set when the kernel is launched: what
+             differs from an earlier configuration in them alone needs no compilation, with or without the
+             option ``rebuild``, which names the others.
 
 The recordings of the second way are of kernels that were compiled anew each time: that it need not have been
 so is an assumption, which only serves to give knobs of which some are cheap and some are not.
@@ -38,7 +40,8 @@ from benchmarks.publishing import head, page, publish, software
 from benchmarks.recorded_spaces import opened, recordings, space_name
 from benchmarks.running import at_least_one, in_workers, known_names, one_thread_each, run_as_command
 
-TRIES = 220
+TRIALS = 220
+"""Of median length fit into the time of a search."""
 NEAR = 1.05
 CHEAP = "block_size_"
 """How the names of the knobs begin that are taken to need no compilation."""
@@ -67,14 +70,14 @@ def run(path: Path, way: str, counted: bool, seed: int) -> Line | None:
     building = [k.name for k in space.knobs if way == "anew" or not k.name.startswith(CHEAP)]
     if way == "launch" and len(building) in (0, len(space.knobs)):
         return None
-    options: dict[str, Option] = {}
-    if counted:
-        options = {"cost": True} if way == "anew" else {"rebuild": ",".join(building)}
-    problem = Problem(space, (MetricSpec("time", "minimize", "s"),), TRIES, options)
+    options: dict[str, Option] = {"rebuild": ",".join(building)} if counted and way == "launch" else {}
+    limit = TRIALS * statistics.median(_seconds(entry, compiled=False) for entry in recording.entries)
+    goals = (MetricSpec("time", "minimize", "s"),)
+    problem = Problem(space, goals, options=options, seconds=limit if counted else None)
     strategy = make_strategy("bayes", problem, seed)
     goal = NEAR * min(times)
     best, spent, tries, built = math.inf, 0.0, 0, set()
-    while best > goal and tries < TRIES and (proposals := strategy.ask()):
+    while best > goal and spent < limit and (proposals := strategy.ask()):
         configuration = proposals[0].configuration
         entry = recording.find(configuration)
         assert entry is not None
@@ -86,7 +89,7 @@ def run(path: Path, way: str, counted: bool, seed: int) -> Line | None:
         metrics = {} if entry.time is None else {"time": entry.time}
         best = min(best, *metrics.values(), best)
         strategy.tell([Observation(configuration, entry.status, metrics, seconds=seconds)])
-    return Line(space_name(path), way, counted, seed, spent, tries, len(built), best <= goal)
+    return Line(space_name(path), way, counted, seed, min(spent, limit), tries, len(built), best <= goal)
 
 
 def _seconds(entry: Entry, compiled: bool) -> float:
@@ -99,14 +102,14 @@ def report(lines: Sequence[Line], command: str) -> str:
         f"{software('numpy')},"
         f" seeds 0 to {max(x.seed for x in lines)}, recordings of GPUs; no GPU was used here."
         " Seconds, builds and tries until a configuration within 5 % of the optimum was found: medians over"
-        " seeds, quartiles of the seconds in brackets. The ratio is of the seconds with the option to those"
-        " without, seed by seed: its geometric mean."
+        " seeds, quartiles of the seconds in brackets. The ratio is of the seconds of a search that is told"
+        " to those of one that is not, seed by seed: its geometric mean."
     )
     return page("What counting the cost of a trial saves", command, about, list(_table(lines)))
 
 
 def _table(lines: Sequence[Line]) -> Iterator[str]:
-    yield from head("space | compiled | option | seconds | builds | tries | not found | ratio")
+    yield from head("space | compiled | told | seconds | builds | tries | not found | ratio")
     words = {"anew": "always", "launch": "for other knobs than the block's"}
     for way, space in product(WAYS, dict.fromkeys(line.space for line in lines)):
         some = [x for x in lines if (x.space, x.way) == (space, way)]
@@ -117,9 +120,9 @@ def _table(lines: Sequence[Line]) -> Iterator[str]:
                 continue
             low, middle, high = np.percentile([x.seconds for x in mine], [25, 50, 75])
             ratio = math.exp(statistics.fmean(math.log(x.seconds / plain[x.seed]) for x in mine))
-            option = ("`cost`" if way == "anew" else "`rebuild`") if counted else "none"
+            told = ("the limit" if way == "anew" else "the limit, `rebuild`") if counted else "nothing"
             yield (
-                f"| {space} | {words[way]} | {option} | {middle:.1f} ({low:.1f} to {high:.1f})"
+                f"| {space} | {words[way]} | {told} | {middle:.1f} ({low:.1f} to {high:.1f})"
                 f" | {statistics.median(x.builds for x in mine):.0f}"
                 f" | {statistics.median(x.tries for x in mine):.0f}"
                 f" | {sum(not x.found for x in mine)} | {f'{ratio:.2f}' if counted else ''} |"
