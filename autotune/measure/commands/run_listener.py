@@ -175,10 +175,11 @@ class RunListener:
     def _take(self, message: Any) -> None:
         match message["kind"]:
             case "hello":
-                self.heard.runs += 1
+                self.heard.begin()
             case "report":
                 step, values = int(message["step"]), numbers(message["values"])
                 self.heard.values |= values
+                self.heard.unfinished &= self.report.steps is None or step < self.report.steps
                 self._reported(step, values)
             case "end":
                 self.heard.end(message)
