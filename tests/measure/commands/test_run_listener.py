@@ -231,6 +231,17 @@ def test_a_diverging_loss_ends_the_run(tmp_path: Path) -> None:
     assert outcome.status is Status.DIVERGED
 
 
+@pytest.mark.parametrize("polite", ["; run.should_stop and sys.exit()", ""])
+@pytest.mark.parametrize("lost", ["step >= 3", "step == 3"])
+def test_a_diverging_loss_ends_a_run_that_nobody_stops_early(tmp_path: Path, polite: str, lost: str) -> None:
+    """Such a training took its whole time."""
+    script = TRAIN.replace("lr / step", f"float('nan') if {lost} else lr / step").replace("or 5", "or 1000")
+    script = script.replace("0.002)", f"0.005){polite}") + "if step == 1000: open('whole', 'w')\n"
+    with pytest.raises(Diverged, match=r"loss is nan at step 3"):
+        measure(command(tmp_path, script), lr=0.5)
+    assert not (tmp_path / "whole").exists()
+
+
 def test_nothing_is_left_of_a_run(tmp_path: Path) -> None:
     measure(command(tmp_path, TRAIN), lr=0.5)
     assert list((tmp_path / "cache" / "runs").iterdir()) == []
