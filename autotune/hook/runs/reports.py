@@ -97,8 +97,11 @@ class Reports:
     def _is_awaited(self, step: int, values: Mapping[str, Any]) -> bool:
         if self._awaited and step >= self._awaited[-1]:
             return True
-        judged = map(values.get, self._judged)
-        return any(isinstance(one, float) and not -_INFINITE < one < _INFINITE for one in judged)
+        for name in self._judged:  # a generator would make a report half as dear again
+            value = values.get(name)
+            if isinstance(value, float) and not -_INFINITE < value < _INFINITE:
+                return True
+        return False
 
     def _send(self, step: int) -> None:
         numbers = _numbers(self._pending)
