@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from marshal import dumps
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,15 @@ def recipe(
         if monotonic() < until and (types is None or types == [*map(type, workload.values())]):  # type: ignore[union-attr]
             return best
     except (KeyError, TypeError, AttributeError):
-        pass  # not cached, or a bad argument, which _answer reports
+        pass  # not cached so: it has lists or mappings, or is new, or a bad argument, which _answer reports
+    try:
+        variables = _SET.get(b"AUTOTUNE_RECIPES"), _SET.get(b"AUTOTUNE_STORE")
+        exact = dumps(workload, _WITHOUT_SHARING)  # type: ignore[arg-type]
+        best, until, _ = _KEPT[(name, recipes, store, *variables, exact)]
+        if monotonic() < until:
+            return best
+    except (KeyError, TypeError, ValueError):
+        pass
     return _answer(name, workload, recipes, store)
 
 
@@ -75,6 +84,9 @@ _KEPT: dict[_Key, tuple[Best, float, list[Any] | None]] = {}
 the types of the workload's facts where these must be compared."""
 _SIGNED: dict[_Key, tuple[Signature, tuple[Path, ...]]] = {}
 """By question: the files that the answer was read from, and their signature from before they were read."""
+_WITHOUT_SHARING = 2
+"""The version of marshal in which equal workloads have the same bytes: later ones say what is shared in
+memory."""
 _SET: Mapping[bytes, bytes] = getattr(os.environ, "_data", {})
 """The environment variables as bytes: decoding them would take longer than the rest of a cached answer. A
 Python that keeps them elsewhere does not notice that one has changed."""
@@ -91,10 +103,14 @@ def _answer(
     _check(name, recipes, store)
     facts = read_facts(workload)
     variables = _SET.get(b"AUTOTUNE_RECIPES"), _SET.get(b"AUTOTUNE_STORE")
-    key: _Key = (name, recipes, store, *variables, *((fact, _hashable(facts[fact])) for fact in facts))
-    # True == 1 as the key of a dictionary, but they are different facts of a workload.
-    has_either = any(_has_0_or_1(value) for _, value in key[5:])
-    types = [*map(_types, (workload or {}).values())] if has_either else None
+    types = None
+    if any(isinstance(fact, (list, dict)) for fact in facts.values()):
+        key: _Key = (name, recipes, store, *variables, _exactly(workload, facts))
+    else:
+        key = (name, recipes, store, *variables, *facts.items())
+        # True == 1 as the key of a dictionary, but they are different facts of a workload.
+        if any(fact in (0, 1) for fact in facts.values()):
+            types = [*map(type, (workload or {}).values())]
     kept, signed = _KEPT.get(key), _SIGNED.get(key)
     if kept is not None and signed is not None and kept[2] == types and signature(signed[1]) == signed[0]:
         best = kept[0]
@@ -119,20 +135,23 @@ def _check(name: object, recipes: object, store: object) -> None:
             raise InputError(Problem(f"{what} is of the type {type(place).__name__}", None, "one file"))
 
 
-def _hashable(value: Any) -> Any:
-    """``value`` with tuples in the place of lists and of mappings."""
-    if isinstance(value, Mapping):
-        return tuple(sorted((name, _hashable(one)) for name, one in value.items()))
-    return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
+def _exactly(workload: object, facts: Mapping[str, Any]) -> bytes | str:
+    """A key for a workload that has lists or mappings, in which ``True``, 1 and 1.0 differ.
+
+    :func:`recipe` finds it at once if the workload is made of Python's own types, of which ``marshal`` tells
+    all apart; that of others, such as numpy's numbers, only :func:`_answer` does. ``facts``: its plain form.
+    """
+    if _is_plain(workload):
+        return dumps(workload, _WITHOUT_SHARING)  # type: ignore[arg-type]
+    import json
+
+    return json.dumps(facts)
 
 
-def _has_0_or_1(fact: Any) -> bool:
-    """Whether a fact, as :func:`_hashable` gives it, is or holds 0, 1 or a flag."""
-    return any(map(_has_0_or_1, fact)) if isinstance(fact, tuple) else fact in (0, 1)
-
-
-def _types(fact: Any) -> Any:
-    """The type of a fact; of a list or a group of named facts, those of what is in it."""
-    if isinstance(fact, Mapping):
-        return {name: _types(one) for name, one in fact.items()}
-    return [*map(_types, fact)] if isinstance(fact, (list, tuple)) else type(fact)
+def _is_plain(value: object) -> bool:
+    kind = type(value)
+    if kind is dict:
+        return all(map(_is_plain, value.values()))  # type: ignore[attr-defined]
+    if kind is list or kind is tuple:
+        return all(map(_is_plain, value))  # type: ignore[call-overload]
+    return kind in (int, float, str, bool)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import autotune
@@ -36,6 +37,35 @@ def test_asked_again_it_is_the_same_answer(store: Store) -> None:
     assert autotune.recipe("gemm", workload).kind == "nearest"
     with pytest.raises(TypeError):
         best.configuration["tile"] = 1  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        {"n": 1024, "link": {"bandwidth": 1.0e9, "latency": 0.0}},
+        {"devices": [{"cpu": 1}, {"cpu": 0.5, "fast": True}]},
+        {"shape": (64, 1)},
+    ],
+)
+def test_asked_again_with_lists_and_mappings_nothing_is_looked_at(
+    store: Store, workload: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "EVERY_SECONDS", float("inf"))
+    add_study(store, workload=workload)
+    best = autotune.recipe("gemm", copy.deepcopy(workload))
+
+    def look(*_: object) -> None:
+        raise AssertionError("it was looked up again")
+
+    monkeypatch.setattr(module, "_answer", look)
+    assert best.kind == "exact" and autotune.recipe("gemm", workload) is best
+
+
+def test_in_a_mapping_numbers_of_numpy_are_as_others(store: Store) -> None:
+    add_study(store, workload={"link": {"bandwidth": 1.0e9}})
+    for number in (np.float64(1e9), np.float32(1e9), np.int64(10**9), 10**9):
+        for _ in range(2):
+            assert autotune.recipe("gemm", {"link": {"bandwidth": number}}).kind == "exact"
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda best: pickle.loads(pickle.dumps(best))])

@@ -51,6 +51,8 @@ class Reports:
         self._values: dict[str, float] = {}
         self._result: dict[str, Any] = {}
         self._metric: str | None = link.facts.get("metric")
+        self._judged: list[str] = [self._metric] if self._metric else link.facts.get("goals", [])
+        """The metrics that end the trial where they are no number."""
         self._most: float = link.facts.get("steps") or _INFINITE
         self._counted: int | None = None
         """The last step, not beyond ``_most``, that was reported with the metric."""
@@ -95,8 +97,11 @@ class Reports:
     def _is_awaited(self, step: int, values: Mapping[str, Any]) -> bool:
         if self._awaited and step >= self._awaited[-1]:
             return True
-        judged = values.get(self._metric or "")
-        return isinstance(judged, float) and not -_INFINITE < judged < _INFINITE
+        for name in self._judged:  # a generator would make a report half as dear again
+            value = values.get(name)
+            if isinstance(value, float) and not -_INFINITE < value < _INFINITE:
+                return True
+        return False
 
     def _send(self, step: int) -> None:
         numbers = _numbers(self._pending)

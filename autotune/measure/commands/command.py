@@ -56,7 +56,7 @@ from autotune.measure.commands.run import FOLDER_VARIABLE, CommandRun
 from autotune.measure.commands.run_listener import Overlong, RunListener
 from autotune.measure.commands.shared_folder import BuildStamp, alone_at
 from autotune.measure.commands.stale_build import built_with, say_nothing_built
-from autotune.measure.objective import Context, Infeasible, Objective, WrongAnswer
+from autotune.measure.objective import Context, Diverged, Infeasible, Objective, WrongAnswer
 from autotune.measure.outcome import LEFT_RUNNING, MISTAKE
 from autotune.measure.phases.mistakes import mistake_of_program
 from autotune.measure.program import Finished
@@ -137,7 +137,7 @@ class CommandRunner(Objective):
             if file is not None:
                 mark_as_old(file)
             self._clear_leftovers(run)
-            listener = run.listener(self.report)
+            listener = run.listener(self.report, [metric.name for metric in self.metrics if metric.goal])
             try:
                 with listener, ended_with_run() as left:
                     if self.spec.metrics_from == "wall":
@@ -156,6 +156,8 @@ class CommandRunner(Objective):
                 missed = self._missed(run, listener)
                 if missed.none_arrived or (missed.mistake and stopped.status is Status.OK):
                     raise _unreached(missed) from stopped  # how good it was means nothing then
+                if stopped.status is Status.DIVERGED and self.report.curve is None:
+                    raise Diverged(stopped.message) from stopped
                 facts = listener.heard.facts
                 if missed.mistake and stopped.status is Status.PRUNED:  # it may have asked later
                     facts |= {MISTAKE: missed.mistake}

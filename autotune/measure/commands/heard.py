@@ -19,6 +19,9 @@ class Heard:
     runs: int = 0
     """How many runs there were; 0: the program does not use the hook."""
     ended: int = 0
+    unfinished: bool = False
+    """Whether the last run has neither ended nor come to a trial's last step: reports are sent now and then,
+    so that its last one may be missing."""
     values: dict[str, float] = field(default_factory=dict)
     """The last value of each metric."""
     asked: dict[str, object] = field(default_factory=dict)
@@ -26,11 +29,17 @@ class Heard:
     failed: Mapping[str, Any] = field(default_factory=dict)
     """``kinds``, ``message`` and perhaps ``status`` of the exception that ended its last run."""
 
+    def begin(self) -> None:
+        """Note that a run has begun."""
+        self.runs += 1
+        self.unfinished = True
+
     def end(self, message: Mapping[str, Any]) -> None:
         """Note that a run has ended. Raises, and notes nothing, where part of the message is unreadable."""
         values, asked = numbers(message["values"]), dict(message["asked"])
         failed = dict(message["failed"])
         self.ended += 1
+        self.unfinished = False
         self.values |= values
         self.asked |= asked
         self.failed = failed

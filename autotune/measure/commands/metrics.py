@@ -19,6 +19,11 @@ from autotune.measure.phases.mistakes import missing_metric
 from autotune.measure.program import Finished
 from autotune.space.spec import CommandObjective, MetricSpec
 
+_LEFT_OPEN = (
+    "its run did not end, so that what it reported last is unknown: leave the 'with' of autotune.run, or call"
+    " run.close(), before the process ends in another way (os._exit, say)"
+)
+
 
 def read_metrics(
     spec: CommandObjective, metrics: tuple[MetricSpec, ...], ended: Finished, file: Path | None, said: Heard
@@ -37,6 +42,8 @@ def read_metrics(
             assert file is not None
             found, where = _from_file(file, spec.metrics_file), f"in {spec.metrics_file}"
         case _ if heard:
+            if said.unfinished:
+                raise CommandCrashed(f"{_LEFT_OPEN}{ended.last_words}", ended, _LEFT_OPEN)
             printed = _last_object(ended) or {}
             found, where = {**printed, **heard}, "among those that its run reported"
         case _:

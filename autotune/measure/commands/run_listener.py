@@ -10,7 +10,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -32,6 +32,7 @@ from autotune.measure.libc import watch_openings
 from autotune.measure.reports import Reporter
 from autotune.measure.stopped import Stopped
 from autotune.space.configuration import Value, plain
+from autotune.status import Status
 
 GRACE_SECONDS = 10.0
 """How long a program that was told to stop may take, unless twice its longest time between reports is
@@ -60,13 +61,18 @@ class RunListener:
     and has some time of grace to do so. After that :meth:`attend` raises :class:`Stopped`.
     """
 
-    def __init__(self, parent: Path, knobs: Mapping[str, Value], report: Reporter) -> None:
+    def __init__(
+        self, parent: Path, knobs: Mapping[str, Value], report: Reporter, goals: Collection[str] = ()
+    ) -> None:
+        """Reports go to ``report``. Where it follows no curve, one of ``goals`` that is NaN or infinite ends
+        the trial all the same."""
         parent.mkdir(parents=True, exist_ok=True)
         self.heard = Heard()
         self.stopped: Stopped | None = None
         self.was_read = False
         """Whether a program has read the knobs; known once this context is left."""
         self.report = report
+        self._goals = goals
         self._folder = Path(tempfile.mkdtemp(prefix="run-", dir=parent))
         try:
             self._board = self._make_board()
@@ -175,10 +181,11 @@ class RunListener:
     def _take(self, message: Any) -> None:
         match message["kind"]:
             case "hello":
-                self.heard.runs += 1
+                self.heard.begin()
             case "report":
                 step, values = int(message["step"]), numbers(message["values"])
                 self.heard.values |= values
+                self.heard.unfinished &= self.report.steps is None or step < self.report.steps
                 self._reported(step, values)
             case "end":
                 self.heard.end(message)
@@ -189,7 +196,12 @@ class RunListener:
         self._longest = max(self._longest, now - self._last_report)
         self._last_report = now
         curve, last = self.report.curve, self.report.last
-        if self.stopped is not None or curve is None or curve.metric not in values:
+        if self.stopped is not None:
+            return
+        if curve is None:
+            self._end_if_diverged(step, values)
+            return
+        if curve.metric not in values:
             return
         if step < 0 or (last is not None and step <= last.step):
             return
@@ -197,6 +209,11 @@ class RunListener:
             self.report(step, values)
         except Stopped as stopped:
             self._stop(stopped)
+
+    def _end_if_diverged(self, step: int, values: Mapping[str, float]) -> None:
+        lost = [name for name in self._goals if not math.isfinite(values.get(name, 0.0))]
+        if lost:
+            self._stop(Stopped(Status.DIVERGED, f"{lost[0]} is {values[lost[0]]} at step {step}"))
 
     def _stop(self, stopped: Stopped) -> None:
         self.stopped = stopped
@@ -224,6 +241,7 @@ class RunListener:
             "format": FORMAT,
             "knobs": {name: plain(value) for name, value in knobs.items()},
             "metric": curve.metric if curve else None,
+            "goals": list(self._goals),
             "steps": curve.steps if curve else None,
             "decide_at": [rung for rung in curve.decide_at or () if rung > curve.done] if curve else [],
             "kept_at": [rung for rung in curve.rungs if rung > curve.done] if curve else [],

@@ -47,6 +47,9 @@ HALF = 0.5
 memory."""
 MEASURED = 3
 """Memory is learned as a number once it is known of so many successes."""
+ALIKE_MEMORY = 1.1
+"""If no trial, failed ones included, had so many times the memory of another, they ran out of something else:
+of a GPU's memory, where the host's was measured."""
 ALIKE = 3
 """So many failures of one status have a model of their own; those of rarer ones share one."""
 MISSED = 0.5
@@ -155,10 +158,12 @@ class Memory(Cause):
     def is_measured(cls, observations: Sequence[Observation], cap: float | None) -> bool:
         """Whether enough successes, not all alike, say what they used; one is enough with a ``cap``."""
         used = {_used(o) for o in observations if not o.status.failed} - {0.0}
-        if cap is not None:
+        if cap is not None or not used:
             return bool(used)
         ran_out = max((_used(o) for o in observations if o.status is Status.OUT_OF_MEMORY), default=0.0)
-        return len(used) >= MEASURED or bool(used and ran_out > max(used))
+        if max(ran_out, *used) < ALIKE_MEMORY * min(used):
+            return False
+        return len(used) >= MEASURED or ran_out > max(used)
 
     def concerns(self, observation: Observation) -> bool:
         ran_out = observation.status in self.statuses

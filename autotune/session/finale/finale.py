@@ -19,7 +19,7 @@ from autotune.session.finale.contender import DEFAULT, Contender
 from autotune.session.finale.disturbed import scattered, usual_stall, usual_wait
 from autotune.session.finale.drift import drift, shift
 from autotune.session.finale.fresh_processes import ROUNDS, FreshRuns, Plan, read_in_fresh_processes
-from autotune.session.finale.interleaved import failed, outcome_of, read_again
+from autotune.session.finale.interleaved import failed, outcomes_of, read_again
 from autotune.session.finale.kept_readings import KeptReadings, take_up
 from autotune.session.finale.rounds import ReadingSeconds, Rounds
 from autotune.session.finale.verdict import Standing, after_fresh_runs, default_stays, judge
@@ -156,7 +156,7 @@ def remeasure(
         "told": knew,
         "outcomes": {label: [str(o.status), o.message] for label, o in outcomes.items()},
     }
-    kept.finish({c.label: outcome_of(spec, c) for c in contenders}, ledger.environment_hash)
+    kept.finish(outcomes_of(spec, contenders), ledger.environment_hash)
     if any(contender.readings for contender in contenders):
         ledger.take_source()
     ledger.store.save_verdict(study.record.id, ledger.session_id, document)
@@ -179,7 +179,7 @@ def _confirmed(
     spec: StudySpec, verdict: Mapping[str, Any], contenders: Sequence[Contender], fresh: FreshRuns
 ) -> dict[str, Any]:
     """The ``verdict`` with the gain measured in fresh processes, if there were enough runs of them."""
-    outcomes = {c.label: outcome_of(spec, c) for c in contenders}
+    outcomes = outcomes_of(spec, contenders)
     standings = [_standing(spec, c, outcomes[c.label]) for c in contenders]
     label, won = verdict["label"], outcomes[verdict["label"]]
     if fresh.failed == label:

@@ -13,7 +13,7 @@ from autotune.measure.outcome import Outcome
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.statistics import estimate, estimates
 from autotune.session.execution.executor import Executor
-from autotune.session.finale.contender import Contender
+from autotune.session.finale.contender import DEFAULT, Contender
 from autotune.session.finale.disturbed import undisturbed
 from autotune.session.finale.rounds import FEWEST_RUNS, MAX_ROUNDS, Rounds
 from autotune.space.spec import StudySpec
@@ -51,7 +51,7 @@ def read_again(
             stack.callback(contender.entrant.close)
             contender.failure, contender.checked = entrant.failure, entrant.checked
         rounds = read_in_rounds(spec, contenders, limits, before, after_reading)
-    return rounds, {c.label: outcome_of(spec, c) for c in contenders}
+    return rounds, outcomes_of(spec, contenders)
 
 
 def read_in_rounds(
@@ -145,8 +145,25 @@ def _without_noise(spec: StudySpec, contenders: Sequence[Contender]) -> bool:
     )
 
 
-def outcome_of(spec: StudySpec, contender: Contender) -> Outcome:
-    """The outcome of one contender by all its readings; it is ``wrong`` if a metric is past its bound."""
+def outcomes_of(spec: StudySpec, contenders: Sequence[Contender]) -> dict[str, Outcome]:
+    """The outcome of each contender by all its readings, by label.
+
+    It is ``wrong`` if a metric is past its bound, or if a configuration has no value of a judged metric of
+    which the default has one: it would win by being spared the check.
+    """
+    outcomes = {contender.label: _outcome_of(spec, contender) for contender in contenders}
+    default = outcomes.get(DEFAULT)
+    expected = [m.name for m in spec.metrics if default and m.is_judged and m.name in default.metrics]
+    for contender in contenders:
+        outcome = outcomes[contender.label]
+        missing = [name for name in expected if name not in outcome.metrics]
+        if missing and outcome.status is Status.OK and contender.configuration is not None:
+            said = f"it has no {', '.join(missing)}, which the default has, and cannot be judged without"
+            outcomes[contender.label] = replace(outcome, status=Status.WRONG, message=said)
+    return outcomes
+
+
+def _outcome_of(spec: StudySpec, contender: Contender) -> Outcome:
     if contender.failure is not None:
         return failed(contender, contender.failure)
     metrics = {**contender.checked, **estimates(contender.readings, spec.measure.confidence)}

@@ -122,6 +122,22 @@ def test_of_several_runs_the_last_decides(tmp_path: Path) -> None:
     assert measure(command(tmp_path, script), lr=0.5)["loss"] == 0.1
 
 
+LEFT = TRAIN.replace("    run.result", "    os._exit(0)\n    run.result")
+
+
+def test_what_was_reported_last_is_unknown_where_the_run_did_not_end(tmp_path: Path) -> None:
+    """Of reports in one moment only the first is sent at once."""
+    with pytest.raises(CommandCrashed, match="its run did not end"):
+        measure(command(tmp_path, LEFT), lr=0.5)
+    again = TRAIN.replace("    run.result", "    if os.fork() == 0: os._exit(0)\n    run.result")
+    assert measure(command(tmp_path, again), lr=0.5)["loss"] == 0.1
+
+
+def test_the_last_step_of_a_trial_is_known_whether_the_run_ends_or_not(tmp_path: Path) -> None:
+    outcome = follow(command(tmp_path, LEFT), Curve(9, "loss", (1, 3)), lambda r, waits: "")
+    assert outcome.status is Status.OK and outcome.metrics["loss"].value == 0.5 / 9
+
+
 def test_a_missing_metric_names_those_that_were_reported(tmp_path: Path) -> None:
     with pytest.raises(
         CommandCrashed, match="no metric 'loss' among those that its run reported; there is los"
@@ -213,6 +229,17 @@ def test_a_diverging_loss_ends_the_run(tmp_path: Path) -> None:
     script = TRAIN.replace("loss=lr / step", "loss=float('inf')").replace("(run.steps or 5)", "10**9")
     outcome = follow(command(tmp_path, script), Curve(27, "loss", (1, 3)), lambda r, waits: "")
     assert outcome.status is Status.DIVERGED
+
+
+@pytest.mark.parametrize("polite", ["; run.should_stop and sys.exit()", ""])
+@pytest.mark.parametrize("lost", ["step >= 3", "step == 3"])
+def test_a_diverging_loss_ends_a_run_that_nobody_stops_early(tmp_path: Path, polite: str, lost: str) -> None:
+    """Such a training took its whole time."""
+    script = TRAIN.replace("lr / step", f"float('nan') if {lost} else lr / step").replace("or 5", "or 1000")
+    script = script.replace("0.002)", f"0.005){polite}") + "if step == 1000: open('whole', 'w')\n"
+    with pytest.raises(Diverged, match=r"loss is nan at step 3"):
+        measure(command(tmp_path, script), lr=0.5)
+    assert not (tmp_path / "whole").exists()
 
 
 def test_nothing_is_left_of_a_run(tmp_path: Path) -> None:

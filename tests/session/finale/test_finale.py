@@ -91,6 +91,23 @@ def test_what_only_the_check_of_a_finale_tells_is_in_the_answer(tmp_path: Path) 
     assert "was not checked" not in result.remark
 
 
+class Unlooked(autotune.Objective):
+    """Is faster with a larger ``x``, and the largest is never looked at closely."""
+
+    def measure(self, loaded: Configuration, rng: np.random.Generator) -> dict[str, float]:
+        x = float(loaded["x"])  # type: ignore[arg-type]
+        return {"time": 8.0 / x} if x == 4 else {"time": 8.0 / x, "accuracy": 0.9}
+
+
+def test_nobody_wins_without_the_metric_that_has_a_bound(tmp_path: Path) -> None:
+    (tmp_path / "objective.py").write_text("")
+    text = SPACE + "metrics: {time: {goal: minimize, unit: s}, accuracy: {at_least: 0.5}}\n"
+    spec = parse_spec(text, tmp_path / "space.yaml", {})
+    result = autotune.search(spec, objective=Unlooked, store=tmp_path / "s.db", trials=4)
+    assert result.best == {"x": 3} and result.metrics["accuracy"].value == 0.9
+    assert "it has no accuracy, which the default has" in result.remark
+
+
 def test_what_was_read_before_a_failure_is_kept(tmp_path: Path) -> None:
     def fails() -> None:
         raise RuntimeError("no more")
