@@ -209,6 +209,43 @@ def test_cheap_knobs_are_tried_inside_expensive_ones() -> None:
     assert builds({"rebuild": "unroll, layout"}) < builds({})
 
 
+def tries_within(limit: float, told_limit: float | None) -> int:
+    """How many tries of a search fit in the time, where a size costs in proportion and gains little."""
+    space = Space(
+        [
+            OrderedValues("size", tuple(2**n for n in range(11))),
+            OrderedValues("rate", tuple(range(1, 20)), default=3),
+        ]
+    )
+    strategy = make_strategy("bayes", Problem(space, (LOSS,), seconds=told_limit), seed=2)
+    spent, tries = 0.0, 0
+    while spent < limit:
+        configuration = strategy.ask()[0].configuration
+        size, rate = configuration["size"], configuration["rate"]
+        assert isinstance(size, int) and isinstance(rate, int)
+        loss = 1.0 + 0.1 * abs(rate - 11) + 0.01 * (11 - math.log2(size))
+        strategy.tell([Observation(configuration, Status.OK, {"loss": loss}, seconds=float(size))])
+        spent += size
+        tries += 1
+    return tries
+
+
+def test_where_the_budget_is_a_time_cost_counts_unasked() -> None:
+    assert tries_within(4000.0, 4000.0) > 1.5 * tries_within(4000.0, None)
+
+
+def test_what_is_much_larger_than_all_so_far_is_known_to_take_long() -> None:
+    """A few small trainings tell that a large one takes a hundred times as long."""
+    space = Space([OrderedValues("batch", tuple(range(1, 65))), OrderedValues("width", (16, 64, 256, 1024))])
+    features = Features(space)
+    cost = Cost(features)
+    small = [c for c in space.sample(np.random.default_rng(0), 40) if c["width"] in (16, 64)][:10]
+    cost.learn([told(c, 0.01 * int(str(c["width"])) / int(str(c["batch"]))) for c in small])
+    large, least = (space.configuration({"batch": 1, "width": width}) for width in (1024, 16))
+    expected = cost.predict(features.of([large, least]))
+    assert expected[0] - expected[1] > math.log(16.0), "64 times, of which the prior takes its part"
+
+
 def test_a_resumed_search_goes_on_the_same() -> None:
     problem = Problem(SPACE, (TIME,), 40, {"cost": True})
     first = make_strategy("bayes", problem, seed=3)
