@@ -108,16 +108,21 @@ def numbers_of(count: int) -> Check:
 
 
 def parts(**known: Check) -> Check:
-    """An object with these parts. One that is missing or null is not known; what it has else is free."""
+    """An object with these parts. One that is missing is not known; what it has else is free."""
 
     def each(value: object, name: str) -> None:
         if not isinstance(value, dict):
             raise WrongRowError(f"{name} is no object")
         for part, check in known.items():
-            if value.get(part) is not None:
+            if part in value:
                 check(value[part], f"{name}.{part}")
 
     return each
+
+
+def or_null(check: Check) -> Check:
+    """Such a value, or null: there is none, or nobody could find it out."""
+    return lambda value, name: None if value is None else check(value, name)
 
 
 def one_or_each(check: Check) -> Check:

@@ -179,6 +179,10 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "a curve of text": (TRIALS, 0, sets("facts", {"curve": [[1, "2"]]}), "is no number"),
     "a curve of single numbers": (TRIALS, 0, sets("facts", {"curve": [[1]]}), "has not 2 numbers"),
     "no steps": (TRIALS, 0, sets("facts", {"step": 0, "steps": 0}), "steps is no whole number"),
+    "a share of nothing": (VERDICTS, 0, sets("document", {"waited": None}), "waited is no number"),
+    "runs of nothing": (VERDICTS, 0, sets("document", {"processes": None}), "processes is no whole number"),
+    "a level of nothing": (STUDY, 0, sets("document", {"measure": {"confidence": None}}), "is no number"),
+    "devices of nothing": (ENVIRONMENTS, 0, sets("document", {"gpus": {"devices": None}}), "is no list"),
     "a number that is none": (TRIALS, 0, sets("reason", {"best": {"$number": {}}}), "best is no number"),
 }
 
