@@ -181,6 +181,7 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "no steps": (TRIALS, 0, sets("facts", {"step": 0, "steps": 0}), "steps is no whole number"),
     "a share of nothing": (VERDICTS, 0, sets("document", {"waited": None}), "waited is no number"),
     "runs of nothing": (VERDICTS, 0, sets("document", {"processes": None}), "processes is no whole number"),
+    "numbers of nothing": (VERDICTS, 0, sets("document", {"metrics": None}), "metrics is no object"),
     "a level of nothing": (STUDY, 0, sets("document", {"measure": {"confidence": None}}), "is no number"),
     "devices of nothing": (ENVIRONMENTS, 0, sets("document", {"gpus": {"devices": None}}), "is no list"),
     "a number that is none": (TRIALS, 0, sets("reason", {"best": {"$number": {}}}), "best is no number"),
