@@ -12,7 +12,6 @@ from autotune.interop.archives.kinds import (
     at_least,
     flag,
     list_of,
-    numbers_of,
     object_of,
     one_or_each,
     or_null,
@@ -78,7 +77,7 @@ REASON = parts(
     sources=object_of(real),
 )
 
-FACTS = parts(step=whole, steps=at_least(1), curve=list_of(numbers_of(2)), resources=object_of(real))
+FACTS = parts(step=whole, steps=at_least(1), curve=list_of(list_of(real, 2)), resources=object_of(real))
 """Of a trial: how far it went, its curve as ``[step, value]``, and what its code takes."""
 
 VERDICT = parts(
@@ -94,7 +93,7 @@ VERDICT = parts(
     stalled=real,
     drift=real,
     shift=real,
-    outcomes=object_of(list_of(text)),
+    outcomes=object_of(list_of(text, 2)),
     across=list_of(parts(hash=text, configuration=any_object, found_by=list_of(whole))),
 )
 

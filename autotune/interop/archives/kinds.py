@@ -84,25 +84,16 @@ def object_of(check: Check) -> Check:
     return each
 
 
-def list_of(check: Check) -> Check:
-    """A list all of whose items are so."""
+def list_of(check: Check, length: int | None = None) -> Check:
+    """A list all of whose items are so, and that has ``length`` of them if that is given."""
 
     def each(value: object, name: str) -> None:
         if not isinstance(value, list):
             raise WrongRowError(f"{name} is no list")
+        if length is not None and len(value) != length:
+            raise WrongRowError(f"{name} has not {length} items")
         for item in value:
             check(item, f"an item of {name}")
-
-    return each
-
-
-def numbers_of(count: int) -> Check:
-    """A list of so many numbers."""
-
-    def each(value: object, name: str) -> None:
-        list_of(real)(value, name)
-        if isinstance(value, list) and len(value) != count:
-            raise WrongRowError(f"{name} has not {count} numbers")
 
     return each
 
