@@ -72,7 +72,7 @@ def say(result: Result, form: str, front: bool) -> str:
         workload = say_workload(result.study.workload)
         chosen = [(result.best, headline(result) + (f" for {workload}" if workload else ""))]
         remark = comment_lines(f"Remark: {result.remark}") if result.remark else []
-    heads = ["\n".join([f"# {said}", *remark, ""]) if form == "yaml" else "" for _, said in chosen]
+    heads = ["\n".join([*comment_lines(said), *remark, ""]) if form == "yaml" else "" for _, said in chosen]
     return between.join(f"{head}{write(one)}" for head, (one, _) in zip(heads, chosen, strict=True))
 
 

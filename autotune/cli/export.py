@@ -261,7 +261,7 @@ def _write_t4(store: Store, study: StudyRecord, file: Path) -> int:
     searched = {trial.id for trial in trials}
     readings = {number: own for number, own in store.readings_of(study.id) if number in searched}
     write_trials(file, study, trials, readings)
-    return len(trials)
+    return sum(trial.status.finished for trial in trials)
 
 
 WRITERS: dict[str, Callable[[pd.DataFrame, Path], None]] = {

@@ -301,5 +301,6 @@ class Family:
 
 
 def say_workload(workload: Mapping[str, Value]) -> str:
-    """``m 960, n 64``."""
-    return ", ".join(f"{name} {plain(value)}" for name, value in workload.items())
+    """``m 960, n 64``; always one line, whatever lines a text has."""
+    said = ", ".join(f"{name} {plain(value)}" for name, value in workload.items())
+    return "\\n".join(said.splitlines())

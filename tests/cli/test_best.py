@@ -123,6 +123,18 @@ def test_yaml_says_what_the_winner_is_worth(tmp_path: Path) -> None:
         assert "#" not in call(best.command, "--format", other, "--store", tmp_path / "study.db").stdout
 
 
+def test_a_workload_of_several_lines_stays_in_the_comment(tmp_path: Path) -> None:
+    """The second line of a text had become a knob of the YAML, and escape codes had reached the terminal."""
+    workload = 'workload: {note: "as measured\\ntile: 99", title: "\\e[2Jred\\u202e"}\n'
+    (tmp_path / "space.yaml").write_text(SPACE + workload)
+    with autotune.ask_tell(tmp_path / "space.yaml", strategy="grid", store=tmp_path / "s.db") as session:
+        [trial] = session.ask(1)
+        session.tell(trial, loss=1.0)
+    printed = call(best.command, "--store", tmp_path / "s.db").stdout
+    assert set(YAML(typ="safe", pure=True).load(printed)) == {"lr", "on", "steps", "place"}
+    assert "measured\\ntile: 99" in printed and "\x1b" not in printed and "\u202e" not in printed
+
+
 CONFIGURED = """
 autotune: 1
 name: configured

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import autotune
 from autotune.cli.export import command
 from autotune.cli.report import command as report
 from autotune.errors import InputError
@@ -39,6 +40,20 @@ def test_t4_does_not_ask_for_the_readings_of_each_trial(
     )
     assert done.exception is None, done.output
     assert any(result["times"]["runtimes"] for result in json.loads(file.read_text())["results"])
+
+
+def test_trials_without_a_result_are_not_counted_as_written_to_t4(tmp_path: Path) -> None:
+    """A lost trial had been counted, and was not in the file."""
+    study = autotune.StudySpec(
+        "t", Space([Choice("tile", (1, 2))]), metrics=(autotune.MetricSpec("time", goal="minimize"),)
+    )
+    with autotune.ask_tell(study, store=tmp_path / "mixed.db") as session:
+        session.tell(session.ask(2)[0], time=1.0)
+    file = tmp_path / "trials.t4"
+    done = CliRunner().invoke(
+        command, ["--format", "t4", "--to", str(file), "--store", str(tmp_path / "mixed.db"), "--json"]
+    )
+    assert json.loads(done.stdout)["trials"] == len(json.loads(file.read_text())["results"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.report.differences.difference import by_runs
 from autotune.report.differences.studies import diff_studies
 from autotune.report.differences.trials import diff_trials
+from autotune.session.reproduction.replicates import Spread
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
@@ -59,6 +60,14 @@ def test_a_number_that_was_rounded_is_the_same() -> None:
     assert by_runs("speed-up", "", "maximize", filed, stored).answer == "no difference shown"
     assert by_runs("loss", "", "minimize", (-1.0,) * 3, (-1.0000002,) * 3).answer == "no difference shown"
     assert by_runs("loss", "", "minimize", (1.0,) * 3, (0.999,) * 3).answer == "better"
+
+
+def test_how_much_runs_differ_has_a_unit() -> None:
+    """Where a value is not above 0 it is no part of one, and had stood there as 6.9e-07."""
+    apart = by_runs("time", "s", "minimize", (-1.0,) * 3, (-2.0,) * 3, Spread(6.9e-7, 3, logarithmic=False))
+    assert "runs of the same thing differ by 690 ns (standard deviation)" in apart.how
+    close = by_runs("time", "s", "minimize", (1.0,) * 3, (2.0,) * 3, Spread(0.01, 3))
+    assert "differ by 1.0% (standard deviation)" in close.how
 
 
 def test_one_configuration_in_common_is_counted_as_one(tmp_path: Path) -> None:

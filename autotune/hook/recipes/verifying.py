@@ -72,13 +72,14 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
     now = capture(spec.source.parent if spec.source else None)
     changed = _changed(recipe, this_device(), before, now.to_document())
     claim = replace(claim_of(recipe), replicates=repeats, state=state_of(then))
-    if source_changed(recipe) or segment is None:
+    edited = source_changed(recipe)
+    if edited or segment is None:
         result, kept = verify(spec, claim), "not kept: the objective's source has changed since"
     else:
         with closing(Keeper(url, study, segment, now)) as keeper:
             result = verify(spec, claim, keeper)
         kept = keeper.kept
-    return Verified(recipe, result, (*causes_of(then, result, spec), *changed), kept)
+    return Verified(recipe, result, (*causes_of(then, result, spec, edited=edited), *changed), kept)
 
 
 def verify_file(known: Known, here: Here) -> Iterator[Verified]:

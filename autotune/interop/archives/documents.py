@@ -1,6 +1,7 @@
 """What the documents in an archive may say: the shapes of those parts that others read. Pure.
 
 autotune writes these documents, and reads them as it has written them. In an archive they may be anybody's.
+Null is allowed only where autotune writes it: elsewhere readers count on a value where there is the part.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from autotune.interop.archives.kinds import (
     at_least,
     flag,
     list_of,
-    numbers_of,
     object_of,
     one_or_each,
+    or_null,
     parts,
     real,
     text,
@@ -21,8 +22,8 @@ from autotune.interop.archives.kinds import (
 )
 
 SEARCH = parts(strategy=text, seed=whole, options=any_object)
-MEASURE = parts(precision=real, confidence=real, memory=real)
-BUDGET = parts(trials=whole, time=real, patience=whole)
+MEASURE = parts(precision=real, confidence=real, memory=or_null(real))
+BUDGET = parts(trials=or_null(whole), time=or_null(real), patience=or_null(whole))
 
 SPACE = parts(
     knobs=object_of(
@@ -42,11 +43,11 @@ SPACE = parts(
 
 STUDY = parts(space=SPACE, identity=any_object, source=text, search=SEARCH, measure=MEASURE, budget=BUDGET)
 
-METRIC = parts(name=text, unit=text, at_most=real, at_least=real)
+METRIC = parts(name=text, unit=text, at_most=or_null(real), at_least=or_null(real))
 
 SEGMENT = parts(
     source_hash=text,
-    repository=parts(head=any_object, diff=any_object),
+    repository=or_null(parts(head=any_object, diff=or_null(any_object))),
     files=list_of(parts(name=text, bytes=whole)),
 )
 
@@ -76,11 +77,11 @@ REASON = parts(
     sources=object_of(real),
 )
 
-FACTS = parts(step=whole, steps=at_least(1), curve=list_of(numbers_of(2)), resources=object_of(real))
+FACTS = parts(step=whole, steps=at_least(1), curve=list_of(list_of(real, 2)), resources=object_of(real))
 """Of a trial: how far it went, its curve as ``[step, value]``, and what its code takes."""
 
 VERDICT = parts(
-    configuration=any_object,
+    configuration=or_null(any_object),
     baselines=any_list,
     label=text,
     remark=text,
@@ -92,12 +93,12 @@ VERDICT = parts(
     stalled=real,
     drift=real,
     shift=real,
-    outcomes=object_of(list_of(text)),
+    outcomes=object_of(list_of(text, 2)),
     across=list_of(parts(hash=text, configuration=any_object, found_by=list_of(whole))),
 )
 
 ENVIRONMENT = parts(
-    machine=parts(hostname=text, memory_bytes=whole, processor=parts(name=text)),
+    machine=parts(hostname=text, memory_bytes=or_null(whole), processor=parts(name=text)),
     gpus=parts(devices=list_of(any_object)),
     packages=any_object,
     compilers=any_object,

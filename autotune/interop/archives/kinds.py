@@ -84,40 +84,36 @@ def object_of(check: Check) -> Check:
     return each
 
 
-def list_of(check: Check) -> Check:
-    """A list all of whose items are so."""
+def list_of(check: Check, length: int | None = None) -> Check:
+    """A list all of whose items are so, and that has ``length`` of them if that is given."""
 
     def each(value: object, name: str) -> None:
         if not isinstance(value, list):
             raise WrongRowError(f"{name} is no list")
+        if length is not None and len(value) != length:
+            raise WrongRowError(f"{name} has not {length} items")
         for item in value:
             check(item, f"an item of {name}")
 
     return each
 
 
-def numbers_of(count: int) -> Check:
-    """A list of so many numbers."""
-
-    def each(value: object, name: str) -> None:
-        list_of(real)(value, name)
-        if isinstance(value, list) and len(value) != count:
-            raise WrongRowError(f"{name} has not {count} numbers")
-
-    return each
-
-
 def parts(**known: Check) -> Check:
-    """An object with these parts. One that is missing or null is not known; what it has else is free."""
+    """An object with these parts. One that is missing is not known; what it has else is free."""
 
     def each(value: object, name: str) -> None:
         if not isinstance(value, dict):
             raise WrongRowError(f"{name} is no object")
         for part, check in known.items():
-            if value.get(part) is not None:
+            if part in value:
                 check(value[part], f"{name}.{part}")
 
     return each
+
+
+def or_null(check: Check) -> Check:
+    """Such a value, or null: there is none, or nobody could find it out."""
+    return lambda value, name: None if value is None else check(value, name)
 
 
 def one_or_each(check: Check) -> Check:

@@ -199,7 +199,7 @@ def _verdict(row: Document) -> None:
     VERDICT(document, "document")
     if document.get("configuration") is not None:
         _configuration(document["configuration"])
-    _metrics(document.get("metrics") or {}, without_error=True)
+    _metrics(document.get("metrics", {}), without_error=True)
     for comparison in (document.get("speedup"), document.get("gain"), *(document.get("baselines") or ())):
         if comparison is not None:
             _comparison(comparison)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from autotune.report.knob_views import same_value
+from autotune.report.numbers import say_value
 from autotune.session.reproduction.replicates import Interval, Spread, apart, widened
 from autotune.store.records import StudyRecord
 
@@ -116,7 +117,7 @@ def by_runs(
     if spread is not None:
         reach = spread.reach(study.confidence if study is not None else 0.95)
         wide = (widened(one, reach, spread.logarithmic), widened(other, reach, spread.logarithmic))
-        how = f"of separate runs; runs of the same thing differ by {_part(spread)} (standard deviation)"
+        how = f"of separate runs; runs of the same thing differ by {_part(spread, unit)} (standard deviation)"
     ratio = _ratio(*wide, goal)
     better = (other[0] < one[0]) == (goal == "minimize")
     answer: Answer = "no difference shown"
@@ -125,8 +126,10 @@ def by_runs(
     return Contrast(metric, unit, one, other, answer, how, ratio)
 
 
-def _part(spread: Spread) -> str:
-    return f"{math.expm1(spread.deviation):.1%}" if spread.logarithmic else f"{spread.deviation:.3g}"
+def _part(spread: Spread, unit: str) -> str:
+    if spread.logarithmic:
+        return f"{math.expm1(spread.deviation):.1%}"
+    return say_value(spread.deviation, unit)
 
 
 def _ratio(one: Interval, other: Interval, goal: str) -> Interval | None:

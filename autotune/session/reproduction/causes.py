@@ -113,9 +113,12 @@ def _say_share(name: str, before: float | None, after: float) -> str:
 
 
 def common_shift(
-    then: Mapping[str, Interval], now: Mapping[str, Interval], precision: float
+    then: Mapping[str, Interval], now: Mapping[str, Interval], precision: float, *, edited: bool
 ) -> Iterator[str]:
-    """Whether the default changed as well, so that the cause is the machine and not the configuration."""
+    """Whether the default changed as well, so that the cause is the machine and not the configuration.
+
+    Where the source was ``edited``, it may be that: the default is made of it, too.
+    """
     names = ("metric", "default")
     if not all(name in side for name in names for side in (then, now)):
         return
@@ -125,7 +128,8 @@ def common_shift(
     if not apart(then["default"], now["default"], precision):
         yield "the default is as it was, so it is not the machine as a whole"
     elif (own > 1.0) == (default > 1.0):
-        yield f"the default moved as well, to {default:.3g} times what it was: the machine as a whole did"
+        both = "the machine as a whole did" + (", or the edited source is the cause" if edited else "")
+        yield f"the default moved as well, to {default:.3g} times what it was: {both}"
 
 
 def environments(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

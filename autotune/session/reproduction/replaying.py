@@ -100,7 +100,7 @@ def replay(
         with nullcontext() if keeper is None else closing(keeper):
             result = verify(spec, claim, keeper, runs)
         changed = (*([code] if code else []), *environments(environment, here))
-        causes = causes_of(store.readings(trial.id), result, spec)
+        causes = causes_of(store.readings(trial.id), result, spec, edited=bool(code))
     why = "not kept: they are of another source" if code else "not kept"
     return Replay(study, trial, result, causes, changed, why if keeper is None else keeper.kept)
 
@@ -245,9 +245,11 @@ def _changed_source(spec: StudySpec, segment: SegmentRecord) -> str:
     return f"the objective's source has changed: {recorded} -> {now.source_hash}"
 
 
-def causes_of(then: Sequence[Reading], result: Verification, spec: StudySpec) -> tuple[str, ...]:
+def causes_of(
+    then: Sequence[Reading], result: Verification, spec: StudySpec, *, edited: bool
+) -> tuple[str, ...]:
     """How the state of the machine differs from that of the readings ``then``; none if the results agree."""
     if result.verdict not in ("differs", "cannot be told"):
         return ()
-    moved = common_shift(result.then, result.now, spec.measure.precision)
+    moved = common_shift(result.then, result.now, spec.measure.precision, edited=edited)
     return (*moved, *pressures(state_of(then), state_of(result.taken)))

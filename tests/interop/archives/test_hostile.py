@@ -177,8 +177,14 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "a machine of text": (ENVIRONMENTS, 0, sets("document", {"machine": "x"}), "machine is no object"),
     "compilers of text": (ENVIRONMENTS, 0, sets("document", {"compilers": "gcc"}), "compilers is no object"),
     "a curve of text": (TRIALS, 0, sets("facts", {"curve": [[1, "2"]]}), "is no number"),
-    "a curve of single numbers": (TRIALS, 0, sets("facts", {"curve": [[1]]}), "has not 2 numbers"),
+    "a curve of single numbers": (TRIALS, 0, sets("facts", {"curve": [[1]]}), "has not 2 items"),
+    "an outcome without a message": (VERDICTS, 0, sets("document", {"outcomes": {"x": ["ok"]}}), "2 items"),
     "no steps": (TRIALS, 0, sets("facts", {"step": 0, "steps": 0}), "steps is no whole number"),
+    "a share of nothing": (VERDICTS, 0, sets("document", {"waited": None}), "waited is no number"),
+    "runs of nothing": (VERDICTS, 0, sets("document", {"processes": None}), "processes is no whole number"),
+    "numbers of nothing": (VERDICTS, 0, sets("document", {"metrics": None}), "metrics is no object"),
+    "a level of nothing": (STUDY, 0, sets("document", {"measure": {"confidence": None}}), "is no number"),
+    "devices of nothing": (ENVIRONMENTS, 0, sets("document", {"gpus": {"devices": None}}), "is no list"),
     "a number that is none": (TRIALS, 0, sets("reason", {"best": {"$number": {}}}), "best is no number"),
 }
 

@@ -62,13 +62,13 @@ def test_without_contexts_nothing_is_said() -> None:
     assert state_of(readings(discarded="warm-up")) == state_of([])
 
 
-def shift(own: float, default: float) -> list[str]:
+def shift(own: float, default: float, *, edited: bool = False) -> list[str]:
     then: dict[str, Interval] = {"metric": (1.0, 0.99, 1.01), "default": (4.0, 3.96, 4.04)}
     now: dict[str, Interval] = {
         "metric": (own, own * 0.99, own * 1.01),
         "default": (4 * default, 3.96 * default, 4.04 * default),
     }
-    return list(common_shift(then, now, 0.01))
+    return list(common_shift(then, now, 0.01, edited=edited))
 
 
 def test_a_default_that_moved_as_well_means_the_machine() -> None:
@@ -77,7 +77,14 @@ def test_a_default_that_moved_as_well_means_the_machine() -> None:
     ]
     assert shift(2.0, 1.0) == ["the default is as it was, so it is not the machine as a whole"]
     assert shift(2.0, 0.5) == []
-    assert list(common_shift({"metric": (1.0, 1.0, 1.0)}, {"metric": (2.0, 2.0, 2.0)}, 0.0)) == []
+    alone: tuple[dict[str, Interval], ...] = ({"metric": (1.0, 1.0, 1.0)}, {"metric": (2.0, 2.0, 2.0)})
+    assert list(common_shift(*alone, 0.0, edited=False)) == []
+
+
+def test_a_default_that_moved_with_an_edited_source_may_have_moved_by_it() -> None:
+    """An edit that made all configurations slower had been put down to the machine."""
+    [said] = shift(7.0, 7.2, edited=True)
+    assert said.endswith("the machine as a whole did, or the edited source is the cause")
 
 
 def test_a_wait_that_began_before_a_short_reading_is_no_more_than_all_of_it() -> None:
