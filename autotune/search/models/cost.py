@@ -34,6 +34,11 @@ FREE = 1e-6
 """The same for the mean, which is not held at anything."""
 LONG = 32
 """If a knob has more values, none has a deviation of its own: hardly any is tried twice."""
+BETWEEN = 0.05
+"""Seconds that pass with every trial besides its own, while the next one is chosen. So of trials that take
+milliseconds, the quickest are no cheaper than others."""
+CUT_SHORT = (Status.INFEASIBLE, Status.CRASHED, Status.OUT_OF_MEMORY, Status.DIVERGED)
+"""How a trial ends that may have had most of its work before it."""
 EMPHASIS = 0.5
 """The power of the cost where no budget says how far the search has come."""
 
@@ -59,9 +64,12 @@ class Cost:
     Effects multiply: twice the unrolled iterations are twice the code, whatever the other knobs are. So the
     logarithm is modelled as additive in the knobs, by ridge regression: linear in the place of each value,
     plus a deviation for each value where a discrete knob has no more than :data:`LONG`. The regression is
-    updated trial by trial, at a cost that does not grow with their number. A failed trial teaches as well:
-    its seconds were spent. Trials without seconds teach nothing; nor does a training that diverged, however
-    far it came, or one that was stopped before its first step.
+    updated trial by trial, at a cost that does not grow with their number.
+
+    What is learned is how long a trial takes that succeeds, since an improvement is divided by it: what fails
+    at once would look cheap, and be tried again and again for that. So only failures that took their time
+    teach: a timeout, a wrong answer. Nor do trials without seconds, or one that was stopped before its first
+    step. :attr:`seconds` counts all that were spent.
 
     The seconds of a trial that was stopped early grow with the part of its resource that it used: in
     proportion, or with a power that is learned beside the effects, since the beginning takes time as well.
@@ -103,7 +111,7 @@ class Cost:
             self.seconds += observation.seconds - self._before.pop(observation.configuration.hash, 0.0)
             if observation.paused:
                 self._before[observation.configuration.hash] = observation.seconds
-            if observation.status is Status.DIVERGED or not observation.fraction:
+            if observation.status in CUT_SHORT or not observation.fraction:
                 continue
             part = math.log(observation.fraction)
             whole = math.log(observation.seconds) - part

@@ -20,7 +20,7 @@ from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Reason, Strategy
 from autotune.search.models.arrays import Floats, Integers
-from autotune.search.models.cost import Cost, emphasis
+from autotune.search.models.cost import BETWEEN, Cost, emphasis
 from autotune.search.models.features import IRREGULAR, Features
 from autotune.search.models.gaussian_process import Inputs
 from autotune.search.models.history import History, Targets
@@ -313,7 +313,7 @@ class Bayes(Strategy):
         gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)
         if self._cost is not None:
-            gain -= emphasis(self.problem, len(self._history), self._cost.seconds) * np.log(seconds)
+            gain -= emphasis(self.problem, len(self._history), self._cost.seconds) * np.log(seconds + BETWEEN)
         gain = np.round(gain / TIE) * TIE
         likely = np.minimum(np.exp(log_success), aim.likely)
         found = False

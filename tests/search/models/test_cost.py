@@ -95,9 +95,12 @@ def test_what_was_stopped_early_says_what_the_whole_costs() -> None:
     assert off.std() < 0.3
 
 
-def test_a_training_that_diverged_does_not_look_cheap() -> None:
+@pytest.mark.parametrize(
+    "status", [Status.DIVERGED, Status.CRASHED, Status.INFEASIBLE, Status.OUT_OF_MEMORY], ids=str
+)
+def test_what_fails_at_once_does_not_look_cheap(status: Status) -> None:
     cost = Cost(Features(SPACE))
-    cost.learn([told(c, 0.01, Status.DIVERGED) for c in drawn(5)])
+    cost.learn([told(c, 0.01, status) for c in drawn(5)])
     assert cost.predict(Features(SPACE).of(drawn(5))).tolist() == [0.0] * 5
     assert cost.seconds == pytest.approx(0.05), "spent it was"
 
@@ -122,10 +125,10 @@ def test_knows_nothing_at_first_and_the_mean_from_the_first_trial_on() -> None:
     assert cost.predict(inputs) == pytest.approx(np.log(8.0), abs=1e-3)
 
 
-def test_a_failed_trial_has_cost_its_seconds() -> None:
+def test_a_timeout_tells_that_a_trial_takes_long() -> None:
     features = Features(SPACE)
     cost = Cost(features)
-    cost.learn([told(drawn(1)[0], 8.0, Status.INFEASIBLE)])
+    cost.learn([told(drawn(1)[0], 8.0, Status.TIMEOUT)])
     assert cost.seconds == 8.0
     assert cost.predict(features.of(drawn(1)))[0] == pytest.approx(np.log(8.0), abs=1e-3)
 
@@ -209,29 +212,33 @@ def test_cheap_knobs_are_tried_inside_expensive_ones() -> None:
     assert builds({"rebuild": "unroll, layout"}) < builds({})
 
 
-def tries_within(limit: float, told_limit: float | None) -> int:
-    """How many tries of a search fit in the time, where a size costs in proportion and gains little."""
+def sizes_tried(unit: float, limit: float | None) -> list[int]:
+    """By a search of 30 tries, where a size costs ``unit`` times as many seconds and gains little."""
     space = Space(
         [
             OrderedValues("size", tuple(2**n for n in range(11))),
             OrderedValues("rate", tuple(range(1, 20)), default=3),
         ]
     )
-    strategy = make_strategy("bayes", Problem(space, (LOSS,), seconds=told_limit), seed=2)
-    spent, tries = 0.0, 0
-    while spent < limit:
+    strategy = make_strategy("bayes", Problem(space, (LOSS,), seconds=limit), seed=2)
+    sizes = []
+    for _ in range(30):
         configuration = strategy.ask()[0].configuration
         size, rate = configuration["size"], configuration["rate"]
         assert isinstance(size, int) and isinstance(rate, int)
         loss = 1.0 + 0.1 * abs(rate - 11) + 0.01 * (11 - math.log2(size))
-        strategy.tell([Observation(configuration, Status.OK, {"loss": loss}, seconds=float(size))])
-        spent += size
-        tries += 1
-    return tries
+        strategy.tell([Observation(configuration, Status.OK, {"loss": loss}, seconds=unit * size)])
+        sizes.append(size)
+    return sizes
 
 
 def test_where_the_budget_is_a_time_cost_counts_unasked() -> None:
-    assert tries_within(4000.0, 4000.0) > 1.5 * tries_within(4000.0, None)
+    assert sum(sizes_tried(1.0, 4000.0)) < sum(sizes_tried(1.0, None)) / 1.5
+
+
+def test_among_trials_of_microseconds_none_is_cheaper() -> None:
+    """The choice of the next one takes much longer than any of them."""
+    assert sum(sizes_tried(1e-6, 60.0)) > sum(sizes_tried(1e-6, None)) / 1.5
 
 
 def test_what_is_much_larger_than_all_so_far_is_known_to_take_long() -> None:
