@@ -9,6 +9,8 @@ The family is small, so that a caller can tell what went wrong by its type:
     that was found, not only the first. Exit code 2.
 ``StoreError``
     the store cannot be read or written (unreachable, full disk, newer schema).
+``OutputError``
+    a file or another tool's storage cannot be written (full disk, no permission, a folder).
 
 How a trial ends is not an exception but a :class:`autotune.status.Status`. The functions at the end of this
 file help to write the texts of problems.
@@ -90,6 +92,14 @@ class NothingFeasibleError(InputError):
 
 class StoreError(AutotuneError):
     """The store cannot be read or written; nothing that was finished before is lost."""
+
+
+class OutputError(AutotuneError):
+    """What was to be written could not be: a full disk, no permission, a folder in its place."""
+
+    @classmethod
+    def of(cls, place: object, error: OSError, hint: str = "") -> OutputError:
+        return cls(str(Problem(f"cannot write {place}: {error.strerror or error}", hint=hint)))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -1,8 +1,8 @@
 """Exit codes: how the command line says how it ended."""
 
 DONE = 0
-STORE_FAILED = 1
-"""The store cannot be read or written."""
+FAILED = 1
+"""The store cannot be read or written, or the output not be written."""
 BAD_INPUT = 2
 NOTHING_SUCCEEDED = 3
 """Nothing feasible succeeded."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autotune.cli.codes import DONE, STORE_FAILED
+from autotune.cli.codes import DONE, FAILED
 from autotune.cli.options import echo, json_option, print_json
 from autotune.cli.silence import said_if_long
 
@@ -40,7 +40,7 @@ def command(seconds: float, store: str | None, as_json: bool) -> int:
             print_json(found)
         else:
             echo(say_store(found))
-        return STORE_FAILED if found["findings"] else DONE
+        return FAILED if found["findings"] else DONE
     with said_if_long("trying out what works here: Ctrl-C ends it", quiet=as_json):
         document = examine_machine(seconds)
     if as_json:

@@ -17,7 +17,7 @@ import click
 
 from autotune.cli.options import echo, json_option, print_json, store_option, study_argument
 from autotune.cli.silence import said_if_long
-from autotune.errors import InputError, Problem
+from autotune.errors import InputError, OutputError, Problem
 from autotune.paths import written_whole
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def command(
         except OSError as error:
             if where == "-" or isinstance(error, BrokenPipeError):
                 raise  # an stdout or a pipe that cannot be written to is said as by every verb
-            raise InputError(Problem(f"cannot write {where}: {error.strerror or error}")) from error
+            raise OutputError.of(where, error) from error
     what = {"study": record.name, "study_id": record.id, "format": form, "file": where}
     if as_json:
         print_json(what | written)

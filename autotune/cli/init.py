@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from importlib import resources
 from pathlib import Path
 
 import click
 
 from autotune.cli.options import as_argument, echo, json_option, print_json
-from autotune.errors import InputError, Problem
+from autotune.errors import InputError, OutputError, Problem
+from autotune.paths import written_whole
 
 KINDS = {
     "python": ("space.yaml", "objective.py"),
@@ -44,10 +46,12 @@ def command(folder: Path, kind: str, force: bool, as_json: bool) -> int:
     templates = resources.files("autotune.cli") / "templates" / kind
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for file in files:
-            file.write_text((templates / file.name).read_text("utf-8"), "utf-8")
+        with ExitStack() as drafts:  # all of them or none
+            for file in files:
+                draft = drafts.enter_context(written_whole(file))
+                draft.write_text((templates / file.name).read_text("utf-8"), "utf-8")
     except OSError as error:
-        raise InputError(Problem(f"cannot write into {folder}: {error.strerror or error}")) from error
+        raise OutputError.of(folder, error) from error
     if as_json:
         print_json({"files": [str(file) for file in files], "kind": kind})
     else:

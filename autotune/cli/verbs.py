@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TextIO
 import click
 
 from autotune import __version__
-from autotune.cli.codes import BAD_INPUT, DONE, INTERRUPTED, NOTHING_SUCCEEDED, STORE_FAILED
+from autotune.cli.codes import BAD_INPUT, DONE, FAILED, INTERRUPTED, NOTHING_SUCCEEDED
 from autotune.errors import AutotuneError, InputError, NothingFeasibleError, nearest
 
 MOST_OF_AN_ERROR = 20_000
@@ -155,16 +155,16 @@ def call(arguments: list[str] | None = None) -> None:
     except InputError as error:
         fail(str(error), BAD_INPUT)
     except AutotuneError as error:
-        fail(str(error), STORE_FAILED)
+        fail(str(error), FAILED)
     except click.ClickException as error:
         error.show()
         sys.exit(BAD_INPUT)
     except (KeyboardInterrupt, click.Abort):
         fail("interrupted", INTERRUPTED)
     except FileNotFoundError as error:  # without a file name: the current folder was deleted
-        fail(f"{error.filename or 'the current folder'}: {error.strerror or error}", STORE_FAILED)
+        fail(f"{error.filename or 'the current folder'}: {error.strerror or error}", FAILED)
     except OSError as error:  # a full disk behind a pipe, a terminal that has gone
-        fail(f"{error.filename or 'the output'}: {error.strerror or error}", STORE_FAILED)
+        fail(f"{error.filename or 'the output'}: {error.strerror or error}", FAILED)
     sys.exit(code if isinstance(code, int) else DONE)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autotune.errors import InputError, Problem
+from autotune.errors import InputError, OutputError, Problem
 from autotune.paths import written_whole
 
 
@@ -12,7 +12,7 @@ def write_text(file: Path, text: str) -> None:
     """Write ``text`` to ``file``, whose folder is made if it is missing.
 
     An existing file is replaced, and stays as it is if the text cannot be written in full. Raises
-    :class:`InputError` if it cannot be written, or is a database.
+    :class:`OutputError` if it cannot be written, and :class:`InputError` if it is a database.
     """
     from autotune.interop.foreign_databases import refuse_database
 
@@ -22,7 +22,7 @@ def write_text(file: Path, text: str) -> None:
         with written_whole(file) as draft:
             draft.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(Problem(f"cannot write {file}: {error.strerror or error}")) from error
+        raise OutputError.of(file, error) from error
 
 
 def refuse_existing(file: Path, force: bool, source: Path) -> None:

@@ -106,12 +106,15 @@ def say_further_finales(verdicts: Sequence[Mapping[str, Any]], confidence: float
 
 
 def unchecked(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:
-    """Which bounds were not checked because no value was reported: a misspelt name must not go unnoticed."""
+    """Which bounds were not checked because the best configuration, of which ``measured`` is all that is
+    known, reported no value: a misspelt name must not go unnoticed."""
     bounded = [
         m["name"] for m in study.metrics if m.get("at_most") is not None or m.get("at_least") is not None
     ]
     missing = [name for name in bounded if name not in measured]
-    return f"nothing reported {', '.join(missing)}, so its bound was not checked" if missing else ""
+    if not missing:
+        return ""
+    return f"no run of this configuration reported {', '.join(missing)}, so its bound was not checked"
 
 
 def doubtful(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:

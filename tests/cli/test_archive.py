@@ -14,7 +14,7 @@ from autotune.cli.export import command as export
 from autotune.cli.import_ import command as import_
 from autotune.cli.show import command as show
 from autotune.cli.verify import command as verify
-from autotune.errors import InputError
+from autotune.errors import InputError, OutputError
 from tests.cli.calling import call, document
 
 
@@ -77,7 +77,7 @@ def test_what_is_asked_wrongly_is_refused(store: Path, tmp_path: Path) -> None:
     call(export, "--to", tmp_path / "a.zip", "--store", store)
     assert isinstance(call(import_, tmp_path / "a.zip", "-o", "x.yaml").exception, InputError)
     away = call(export, "--to", tmp_path / "no.zip" / "a.zip", "--store", store).exception
-    assert isinstance(away, InputError) and "cannot write" in str(away)
+    assert isinstance(away, OutputError) and "cannot write" in str(away)
 
 
 def test_every_reading_is_a_row(store: Path, tmp_path: Path) -> None:

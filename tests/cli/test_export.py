@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import autotune
 from autotune.cli.export import command
 from autotune.cli.report import command as report
-from autotune.errors import InputError
+from autotune.errors import InputError, OutputError
 from autotune.space.knobs import Choice
 from autotune.space.space import Space
 from autotune.store.reader import StoreReader
@@ -196,7 +196,7 @@ def test_what_optuna_cannot_write_to_is_said(tmp_path: Path, name: str, content:
         (tmp_path / name).write_text(content)
     arguments = ["--format", "optuna", "--to", str(tmp_path / name), "--store", str(tmp_path / "mixed.db")]
     done = CliRunner().invoke(command, arguments)
-    assert isinstance(done.exception, InputError) and "Optuna cannot write to" in str(done.exception)
+    assert isinstance(done.exception, OutputError) and "Optuna cannot write to" in str(done.exception)
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "t4", "archive"])

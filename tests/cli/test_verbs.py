@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import resource
 import shlex
 import shutil
 import signal
@@ -18,8 +19,11 @@ from typing import Any
 import optuna
 import pytest
 
+from autotune.cli import init
 from autotune.cli.show import say_studies
 from autotune.cli.verbs import _SYNONYMS, VERBS
+from autotune.errors import OutputError
+from tests.cli.calling import call
 from tests.cli.conftest import autotune
 
 
@@ -221,6 +225,19 @@ def test_init_writes_what_works(tmp_path: Path) -> None:
         assert all((tmp_path / file).exists() for file in written["files"])
         assert document(tmp_path, "check", f"{kind}/space.yaml")["default"]["feasible"]
         assert autotune(tmp_path, "init", kind, "--kind", kind).returncode == 2, "it wrote over files"
+
+
+def test_init_leaves_nothing_half_written(tmp_path: Path) -> None:
+    """A limit on the size of files stands for a full disk: the last file is no longer written in full."""
+    sizes = [file.stat().st_size for file in (Path(init.__file__).parent / "templates/python").iterdir()]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (max(sizes) - 1, limits[1]))
+    try:
+        done = call(init.command, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert isinstance(done.exception, OutputError) and "File too large" in str(done.exception)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_doctor_says_whether_a_store_is_sound(folder: Path, result: dict[str, Any], tmp_path: Path) -> None:

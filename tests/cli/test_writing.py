@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autotune.cli.writing import refuse_existing, write_text
-from autotune.errors import InputError
+from autotune.errors import InputError, OutputError
 
 
 def test_a_text_and_its_folder(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_a_database_is_never_written_over(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for place in (tmp_path, tmp_path / "file" / "a.yaml", tmp_path / ("a" * 300)):
-        with pytest.raises(InputError, match="cannot write"):
+        with pytest.raises(OutputError, match="cannot write"):
             write_text(place, "")
 
 

@@ -27,6 +27,24 @@ from tests.hook.stores import add_study
 pytestmark = pytest.mark.usefixtures("nothing_is_kept")
 
 
+@pytest.fixture
+def deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The current folder is one that was deleted."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+
+
+@pytest.mark.usefixtures("deleted")
+def test_where_the_current_folder_was_deleted_nothing_is_found_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AUTOTUNE_STORE", raising=False)
+    workload = {"m": 64, "n": 64, "k": 64, "dtype": "float32"}
+    assert [autotune.recipe("gemm-c", workload).kind for _ in range(2)] == ["default", "default"]
+    for place in ({}, {"recipes": "recipes.json"}, {"store": "study.db"}):
+        with pytest.raises(InputError):
+            autotune.recipe("nothing of this name", **place)
+
+
 def test_asked_again_it_is_the_same_answer(store: Store) -> None:
     add_study(store)
     best = autotune.recipe("gemm", {"n": 1024})

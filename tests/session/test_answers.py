@@ -116,7 +116,7 @@ def test_no_check_is_missed_of_a_winner_that_was_lost(
     read = {name: {"value": value, "low": value, "high": value, "n": 3} for name, value in values.items()}
     won = {"configuration": dict(trial.configuration), "metrics": read, "is_default": True}
     store.save_verdict(study.id, session, won)
-    assert ("nothing reported error" in load_result(store, study).remark) is said
+    assert ("reported error, so its bound was not checked" in load_result(store, study).remark) is said
 
 
 def test_a_search_ends_with_its_own_answer(store: Store) -> None:

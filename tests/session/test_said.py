@@ -174,7 +174,7 @@ def test_where_all_failed_nobody_is_told_to_go_on(tmp_path: Path) -> None:
 def test_a_bound_that_nothing_reports_is_said(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:
     metrics = "metrics: {time: {goal: minimize}, error: {at_most: 1.0}}\nknobs:"
     given = parse_spec(SPACE.format(high=3).replace("knobs:", metrics), tmp_path / "space.yaml", {})
-    assert "nothing reported error" in search(given, trials=4).remark
+    assert "no run of this configuration reported error" in search(given, trials=4).remark
     told = search(given, trials=4, objective=lambda x, y: {"time": bowl(x, y), "error": 0.5})
     assert "error" not in told.remark and told.best is not None
     checked = search(given, trials=4, objective=Checked)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autotune.errors import InputError, Location, Problem
+from autotune.errors import InputError, Location, OutputError, Problem
 from autotune.hook.recipes.document import FORMAT, MARK, read_document, to_document
 from autotune.hook.recipes.recipe import Known, KnownSpace, Recipe
 from autotune.paths import written_whole
@@ -52,7 +52,8 @@ def read_known(file: Path) -> Known:
 def write_recipe(file: Path, recipe: Recipe) -> None:
     """Put ``recipe`` into the file, in the place of an earlier one for the same case.
 
-    Raises :class:`InputError` if the file cannot be written, or exists and is no file of recipes.
+    Raises :class:`OutputError` if the file cannot be written, and :class:`InputError` if it exists and is no
+    file of recipes.
     """
     write_known(file, Known((recipe,)), hint="name another file: @autotune.kernel(..., recipes=FILE)")
 
@@ -73,7 +74,7 @@ def write_known(file: Path, new: Known, hint: str = "name another file") -> Know
             result = Known(recipes, {**there.spaces, **new.spaces})
             _write(file, result)
     except OSError as error:
-        raise InputError(Problem(f"cannot write {file}: {error.strerror or error}", hint=hint)) from error
+        raise OutputError.of(file, error, hint) from error
     return result
 
 

@@ -42,13 +42,13 @@ class Places:
         elif written.lower() not in _SWITCHES:
             named = [expanded(part) for part in written.split(os.pathsep) if part]
         else:
-            found = dict.fromkeys(Path(folder, NAME).absolute() for folder in (".", _program()))
+            found = dict.fromkeys(_absolute(Path(folder, NAME)) for folder in (".", _program()))
             return cls(tuple(found), None if store is None else str(store))
         missing = [file for file in named if not may_be_there(file)]
         if missing:
             hint = "make it with: autotune recipes export --to FILE"
             raise InputError([Problem("there is no such file", Location(str(f)), "", hint) for f in missing])
-        return cls(tuple(file.absolute() for file in named), None if store is None else str(store))
+        return cls(tuple(_absolute(file) for file in named), None if store is None else str(store))
 
     def filed(self) -> Known:
         """The contents of all files. Raises :class:`InputError` for one that is no file of recipes."""
@@ -63,11 +63,11 @@ class Places:
         written = self.store or os.environ.get(STORE, "").strip() or "sqlite:///results/autotune.db"
         scheme, is_url, rest = written.partition("://")
         if not is_url:
-            return expanded(written).absolute()
+            return _absolute(expanded(written))
         name = rest.removeprefix("/").partition("?")[0]
         if not scheme.startswith("sqlite") or name in ("", ":memory:"):
             return None
-        return Path(name).absolute()  # as in read_address: in a URL, ~ does not mean the home folder
+        return _absolute(Path(name))  # as in read_address: in a URL, ~ does not mean the home folder
 
     @property
     def has_store(self) -> bool:
@@ -80,6 +80,18 @@ class Places:
         return ", ".join([*there, store if self.has_store else f"{store}, which is not there"])
 
 
+def _current() -> str:
+    """The current folder; empty where it was deleted: no relative path leads anywhere then."""
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        return ""
+
+
+def _absolute(file: Path) -> Path:
+    return Path(_current(), file)
+
+
 def _program() -> str:
     """The folder of the program that runs."""
     return str(Path(getattr(sys.modules.get("__main__"), "__file__", None) or ".").parent)
@@ -90,7 +102,7 @@ Signature = tuple[object, ...]
 
 def signature(files: Iterable[Path]) -> Signature:
     """A value that changes when one of the files, or the current folder, changes."""
-    return (os.getcwd(), *(_sign(file) for file in files))  # noqa: PTH109
+    return (_current(), *(_sign(file) for file in files))
 
 
 def _sign(file: Path) -> tuple[int, int, int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from autotune.errors import InputError, Problem
+from autotune.errors import OutputError, Problem
 
 
 @contextmanager
@@ -24,9 +24,8 @@ def undone_on_failure(
         raise
 
 
-def cannot_write(tool: str, where: str, error: Exception) -> InputError:
+def cannot_write(tool: str, where: str, error: Exception) -> OutputError:
     """What ``tool`` said, with what :func:`undone_on_failure` noted."""
     said = str(error).strip().splitlines()[0]
-    return InputError(
-        Problem(f"{tool} cannot write to {where}: {said}", hint="; ".join(getattr(error, "__notes__", ())))
-    )
+    hint = "; ".join(getattr(error, "__notes__", ()))
+    return OutputError(str(Problem(f"{tool} cannot write to {where}: {said}", hint=hint)))

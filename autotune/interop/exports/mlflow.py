@@ -63,8 +63,8 @@ def address_of(where: str) -> str:
 def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int]:
     """Write a study to the tracking server or database at ``where``: the experiment, and how many runs.
 
-    Raises :class:`InputError` where MLflow is not installed, refuses ``where``, or has the experiment, and
-    where it fails on the way: then nothing is left, or the error says what.
+    Raises :class:`InputError` where MLflow is not installed or has the experiment, and :class:`OutputError`
+    where it refuses ``where`` or fails on the way: then nothing is left, or the error says what.
     """
     try:
         from alembic.util.exc import CommandError

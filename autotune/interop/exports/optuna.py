@@ -55,8 +55,8 @@ def export_study(store: Store, study: StudyRecord, where: str) -> tuple[str, int
     """Write a study to the storage at ``where``: its name there, and how many trials.
 
     ``where`` is a database URL as Optuna takes it, the path of an SQLite file, or one that ends in ``.log``
-    (Optuna's journal). Raises :class:`InputError` where it cannot be opened, has a study of the name, or
-    cannot be written to: then nothing is left, or the error says what.
+    (Optuna's journal). Raises :class:`InputError` where it has a study of the name, and :class:`OutputError`
+    where it cannot be opened or written to: then nothing is left, or the error says what.
     """
     import optuna
     from optuna.exceptions import StorageInternalError

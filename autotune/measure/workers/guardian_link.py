@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -28,6 +29,13 @@ _KILL_SECONDS = 20.0
 _OUTPUT_SECONDS = 5.0
 
 HASH_SEED = "PYTHONHASHSEED"
+
+_LIMITS = {
+    errno.EFBIG: ": raise the limit on the size of files (ulimit -f)",
+    errno.EMFILE: ": raise the limit on open files (ulimit -n)",
+    errno.EAGAIN: ": raise the limit on processes (ulimit -u)",
+}
+"""What ends the message where the user's own limit is the reason."""
 
 _Kind = TypeVar("_Kind", Ended, Output)
 
@@ -73,7 +81,8 @@ class GuardianLink:
                     start_new_session=True,
                 )
             except OSError as error:  # a limit on files, on their size or on processes
-                raise AutotuneError(f"no worker process could be started: {error}") from error
+                hint = _LIMITS.get(error.errno or 0, "")
+                raise AutotuneError(f"no worker process could be started: {error}{hint}") from error
             self._control = Channel(control)
             self.channel = Channel(channel)
             """The channel to the worker."""

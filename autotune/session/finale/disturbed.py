@@ -103,12 +103,17 @@ def say_busy(waited: float, stalled: float) -> str:
     """
     if waited > BUSY:
         return (
-            f"other programs had the core for {waited:.0%} of the time or more in half of the readings: on an"
-            " idle machine the intervals are narrower"
+            f"other programs had the core for {_at_least(waited)} in half of the readings: on an idle machine"
+            " the intervals are narrower"
         )
     if stalled > SHORT_OF_PROCESSORS:
         return (
-            f"tasks of this machine waited for a processor for {stalled:.0%} of the time or more in half of"
-            " the readings: if others are at work here, the intervals are narrower on an idle machine"
+            f"tasks of this machine waited for a processor for {_at_least(stalled)} in half of the readings:"
+            " if others are at work here, the intervals are narrower on an idle machine"
         )
     return ""
+
+
+def _at_least(share: float) -> str:
+    said = f"{share:.0%}"
+    return f"{said} of the time or more" if said != "100%" else "practically all of the time"

@@ -24,7 +24,10 @@ class Problems:
     """Everything found wrong so far; raised together at the end, in file order."""
 
     def __init__(self, found: Iterable[Problem] = ()) -> None:
+        """``found``: the problems of composing the tree, which has something else in the place of each.
+        Whatever is said of the same place is about that, and is not raised."""
         self.found = list(found)
+        self._composed = {problem: problem.where for problem in self.found}
 
     def add(self, message: str, where: Location | None, expected: str = "", hint: str = "") -> None:
         self.found.append(Problem(message, where, expected, hint))
@@ -43,7 +46,9 @@ class Problems:
     def raise_all(self) -> None:
         """Raise what was found, if anything was; beyond :data:`MOST_PROBLEMS` only how many."""
         if self.found:
-            ordered = sorted(dict.fromkeys(self.found), key=_file_order)
+            replaced = set(self._composed.values()) - {None}
+            own = [one for one in self.found if one in self._composed or one.where not in replaced]
+            ordered = sorted(dict.fromkeys(own), key=_file_order)
             more = len(ordered) - MOST_PROBLEMS
             if more > 0:
                 last = ordered[MOST_PROBLEMS - 1].where

@@ -255,7 +255,7 @@ class _Builder:
                 value = resolve(written)
             except ValueError as error:
                 self.problems.append(Problem(str(error), where))
-                value = 0
+                value = math.inf
         raw = self.text[event.start_mark.index : event.end_mark.index]
         return YamlScalar(value, where, written, origin_of(written, raw, event.style or "", where))
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.errors import InputError
+from autotune.errors import InputError, OutputError
 from autotune.hook.recipes.case import Case
 from autotune.hook.recipes.document import read_document
 from autotune.hook.recipes.file import read_known, read_recipes, render, write_known, write_recipe
@@ -244,5 +244,5 @@ def test_all_damage_is_said_at_once(tmp_path: Path) -> None:
 
 def test_where_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="name another file"):
+    with pytest.raises(OutputError, match="name another file"):
         write_recipe(tmp_path / "file" / "recipes.json", RECIPE)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.errors import InputError
+from autotune.errors import InputError, OutputError
 from autotune.interop.exports.mlflow import TRIES, _name, _told_apart, address_of, export_study
 from autotune.space.knobs import Choice, OrderedValues
 from autotune.space.space import Space
@@ -46,7 +46,7 @@ def test_what_fails_half_way_leaves_nothing_and_can_be_written_again(tmp_path: P
     before = [experiment.name for experiment in client.search_experiments()]
     full = "CREATE TRIGGER full BEFORE INSERT ON runs WHEN (SELECT count(*) FROM runs) > 2"
     change(file, f"{full} BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
-    with pytest.raises(InputError, match="MLflow cannot write"):
+    with pytest.raises(OutputError, match="MLflow cannot write"):
         export_study(store, store.study(), str(file))
     assert [experiment.name for experiment in client.search_experiments()] == before
     change(file, "DROP TRIGGER full")
@@ -95,7 +95,7 @@ def test_a_server_that_is_not_there_is_said_soon(tmp_path: Path, monkeypatch: py
     pytest.importorskip("mlflow", reason="MLflow is not installed")
     monkeypatch.setenv(TRIES, "0")
     store = make(tmp_path / "study.db")
-    with pytest.raises(InputError, match=r"MLflow cannot write to http://127\.0\.0\.1:1"):
+    with pytest.raises(OutputError, match=r"MLflow cannot write to http://127\.0\.0\.1:1"):
         export_study(store, store.study(), "http://127.0.0.1:1")
 
 

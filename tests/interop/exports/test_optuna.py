@@ -16,7 +16,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
-from autotune.errors import InputError
+from autotune.errors import InputError, OutputError
 from autotune.interop.exports.optuna import distributions_of, export_study, frozen
 from autotune.measure.outcome import Estimate
 from autotune.space.configuration import Configuration
@@ -85,7 +85,7 @@ def test_a_database_that_takes_nothing_more_is_no_traceback(store: Store, tmp_pa
         refused = "BEGIN INSERT INTO room VALUES (1); END"  # there is none
         database.execute(f"CREATE TRIGGER no_trial BEFORE INSERT ON trials {refused}")
         database.execute(f"CREATE TRIGGER no_end BEFORE DELETE ON studies {refused}")
-    with pytest.raises(InputError, match="Optuna cannot write to") as caught:
+    with pytest.raises(OutputError, match="Optuna cannot write to") as caught:
         export_study(store, store.study(), str(file))
     assert "what was written is left in the study 'odd <name>#1': delete it" in str(caught.value)
 
@@ -183,7 +183,7 @@ def test_what_cannot_be_is_refused(store: Store, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has a study odd <name>#1 already"):
         export_study(store, store.study(), address)
     for wrong in ("sqlite:////nowhere/at/all.db", "nothing://x", f"{tmp_path}/none/x.log"):
-        with pytest.raises((InputError, OSError)):
+        with pytest.raises((OutputError, OSError)):
             export_study(store, store.study(), wrong)
 
 

@@ -31,6 +31,17 @@ def descriptors() -> set[int]:
     return {int(file.name) for file in Path("/proc/self/fd").iterdir()}
 
 
+def test_a_limit_on_the_size_of_files_is_named(setup: Callable[..., Setup]) -> None:
+    """It holds for shared memory too."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
+    try:
+        with pytest.raises(AutotuneError, match=r"no worker process could be started: .* \(ulimit -f\)"):
+            Worker(setup())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
 def test_one_that_cannot_be_started_leaves_nothing_open(setup: Callable[..., Setup]) -> None:
     failed = 0
     _, hard = limits = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -41,7 +52,7 @@ def test_one_that_cannot_be_started_leaves_nothing_open(setup: Callable[..., Set
         try:
             Worker(setup()).close()
         except AutotuneError as error:
-            assert "no worker process could be started" in str(error)
+            assert "no worker process could be started" in str(error) and "(ulimit -n)" in str(error)
             failed += 1
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
