@@ -29,7 +29,8 @@ def finale(evidence: Evidence) -> pd.DataFrame:
     last = evidence.verdicts[-1] if evidence.verdicts else None
     own = evidence.all_trials
     own = own[(own["purpose"] != "search") & (own["session"] == (last.session_id if last else -1))]
-    winner = (evidence.verdict or {}).get("label")
+    verdict = evidence.verdict or {}
+    winner = None if verdict.get("is_default") else verdict.get("label")
     rows = [
         {
             "label": row["label"] or row["purpose"],

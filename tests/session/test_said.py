@@ -152,6 +152,7 @@ def test_of_the_default_no_ratio_to_itself_is_said(tmp_path: Path) -> None:
     space = Space([IntegerRange("tile", 1, 3)])
     result = autotune.search(space, objective=float_of_tile, store=tmp_path / "s.db")
     assert result.is_default and result.speedup is not None and "over the default" not in summarize(result)
+    assert "  # the default as " in summarize(result), "what won nothing was called the winner"
 
 
 def float_of_tile(tile: int) -> float:

@@ -285,7 +285,8 @@ def _mistake(result: Result) -> list[str]:
 def _next(result: Result, space: str, program: str, store_option: str, budget: Budget) -> list[str]:
     study = f"--study {result.study.name}{store_option}"
     form, others = _form(result.study)
-    what = "the winner" if result.defended else "the best so far"
+    winner = "the default" if result.is_default else "the winner"
+    what = winner if result.defended else "the best so far"
     commands = []
     if result.best is not None:
         commands.append((f"{program} best --format {form} {study}", f"{what} as {others}"))

@@ -115,7 +115,8 @@ def _say_share(name: str, before: float | None, after: float) -> str:
 def common_shift(
     then: Mapping[str, Interval], now: Mapping[str, Interval], precision: float, *, edited: bool
 ) -> Iterator[str]:
-    """Whether the default changed as well, so that the cause is the machine and not the configuration.
+    """Where the metric changed, whether the default did as well: then the cause is the machine and not the
+    configuration.
 
     Where the source was ``edited``, it may be that: the default is made of it, too.
     """
@@ -123,7 +124,7 @@ def common_shift(
     if not all(name in side for name in names for side in (then, now)):
         return
     own, default = (now[name][0] / then[name][0] if then[name][0] else 0.0 for name in names)
-    if own <= 0.0 or default <= 0.0:
+    if own <= 0.0 or default <= 0.0 or not apart(then["metric"], now["metric"], precision):
         return
     if not apart(then["default"], now["default"], precision):
         yield "the default is as it was, so it is not the machine as a whole"

@@ -137,7 +137,9 @@ def test_a_default_that_no_other_winner_beats_is_not_said_to_beat_nothing(tmp_pa
     again = {"kind": "re-measurement", "label": "the default"}
     own.trial({"tile": 1}, 2.0, purpose="default", reason=again)
     own.verdict({"tile": 1}, is_default=True, label="the default")
-    assert "no winner of another workload was shown to be better" in both(own.store)[1]
+    html, short = both(own.store)
+    assert "no winner of another workload was shown to be better" in short
+    assert "the default default 2" in text_of(html) and "the default winner" not in text_of(html)
 
 
 def test_of_a_long_output_the_end_is_shown(tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ def test_a_default_that_moved_as_well_means_the_machine() -> None:
     ]
     assert shift(2.0, 1.0) == ["the default is as it was, so it is not the machine as a whole"]
     assert shift(2.0, 0.5) == []
+    assert shift(1.0, 1.0) == shift(1.0, 0.5) == [], "nothing has changed that needs a cause"
     alone: tuple[dict[str, Interval], ...] = ({"metric": (1.0, 1.0, 1.0)}, {"metric": (2.0, 2.0, 2.0)})
     assert list(common_shift(*alone, 0.0, edited=False)) == []
 
