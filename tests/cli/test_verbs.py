@@ -229,7 +229,8 @@ def test_init_writes_what_works(tmp_path: Path) -> None:
 
 def test_init_leaves_nothing_half_written(tmp_path: Path) -> None:
     """A limit on the size of files stands for a full disk: the last file is no longer written in full."""
-    sizes = [file.stat().st_size for file in (Path(init.__file__).parent / "templates/python").iterdir()]
+    templates = Path(init.__file__).parent / "templates/python"
+    sizes = [(templates / name).stat().st_size for name in init.KINDS["python"]]
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (max(sizes) - 1, limits[1]))
     try:
