@@ -26,10 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.errors import InputError
-from autotune.space.configuration import Value
+from autotune.search.contract import Observation
+from autotune.space.configuration import Configuration, Value
 from autotune.space.knobs import Choice, OrderedValues
 from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
+from autotune.status import Status
 
 Floats = NDArray[np.float64]
 
@@ -82,6 +84,15 @@ class RecordedTask:
     def seconds(self, values: Mapping[str, Value]) -> float:
         """How long a training took, in the mean."""
         return self._means[self._places(values)][1]
+
+    def trained(self, configuration: Configuration, timeout: float = math.inf) -> Observation:
+        """What a search is told of a training, which is given up after ``timeout`` seconds."""
+        seconds, loss = self.seconds(configuration), self.loss(configuration)
+        if seconds > timeout:
+            return Observation(configuration, Status.TIMEOUT, seconds=timeout)
+        if loss is None:
+            return Observation(configuration, Status.DIVERGED, seconds=seconds)
+        return Observation(configuration, Status.OK, {"loss": loss}, seconds=seconds)
 
     @cached_property
     def spread(self) -> tuple[Floats, Floats]:

@@ -19,14 +19,12 @@ from functools import partial
 
 import numpy as np
 
-from autotune.search.contract import Observation, Problem
+from autotune.search.contract import Problem
 from autotune.search.registry import make_strategy, strategy_class
-from autotune.space.configuration import Configuration
 from autotune.space.spec import MetricSpec
-from autotune.status import Status
 from benchmarks.options import Options
 from benchmarks.publishing import head, machine, page, publish, software
-from benchmarks.recorded_tasks import RECORDED_TASKS, RecordedTask
+from benchmarks.recorded_tasks import RECORDED_TASKS
 from benchmarks.running import (
     at_least_one,
     mean_ranks,
@@ -60,22 +58,13 @@ def search(name: str, method: str, seed: int, *, trainings: int = 40) -> tuple[l
     best = [math.inf] * len(PARTS)
     while spent < limit and tries < MOST_TRIES:
         configuration = strategy.ask()[0].configuration
-        observation = _trained(task, configuration, TIMEOUT * median)
+        observation = task.trained(configuration, TIMEOUT * median)
         spent += observation.seconds
         tries += 1
         loss = observation.metrics.get("loss", math.inf)
         best = [min(own, loss) if spent <= p * limit else own for own, p in zip(best, PARTS, strict=True)]
         strategy.tell([observation])
     return [min((own - lowest) / (middle - lowest), 1.0) for own in best], tries
-
-
-def _trained(task: RecordedTask, configuration: Configuration, timeout: float) -> Observation:
-    seconds, loss = task.seconds(configuration), task.loss(configuration)
-    if seconds > timeout:
-        return Observation(configuration, Status.TIMEOUT, seconds=timeout)
-    if loss is None:
-        return Observation(configuration, Status.DIVERGED, seconds=seconds)
-    return Observation(configuration, Status.OK, {"loss": loss}, seconds=seconds)
 
 
 Runs = Mapping[tuple[str, str], Sequence[tuple[Sequence[float], int]]]

@@ -19,9 +19,7 @@ import numpy as np
 
 from autotune.search.contract import Observation, Problem, Source
 from autotune.search.registry import make_strategy
-from autotune.space.configuration import Configuration
 from autotune.space.spec import MetricSpec
-from autotune.status import Status
 from benchmarks.options import Options
 from benchmarks.publishing import head, page, publish, software
 from benchmarks.recorded_tasks import RECORDED_TASKS, RecordedTask
@@ -57,16 +55,9 @@ def _searched(
     strategy = make_strategy("auto", Problem(task.space, LOSS, tries, sources=sources), seed)
     told = []
     for _ in range(tries):
-        told.append(_trained(task, strategy.ask()[0].configuration))
+        told.append(task.trained(strategy.ask()[0].configuration))
         strategy.tell(told[-1:])
     return tuple(told)
-
-
-def _trained(task: RecordedTask, configuration: Configuration) -> Observation:
-    loss = task.loss(configuration)
-    if loss is None:
-        return Observation(configuration, Status.DIVERGED)
-    return Observation(configuration, Status.OK, {"loss": loss})
 
 
 def _sources(task: RecordedTask, way: str, seed: int, tries: int) -> tuple[Source, ...]:
