@@ -143,7 +143,9 @@ def main() -> None:
     about = (
         "scikit-learn models on its bundled data, cross-validated (`benchmarks/mixed_tasks.py`: mixed "
         "continuous, integer, categorical and conditional knobs; `benchmarks/range_tasks.py`: ranges, which "
-        f"are named), {'-'.join(map(str, trials))} trials, of which the first is the default for every "
+        "are named), and neural networks whose trainings others have recorded "
+        "(`benchmarks/recorded_tasks.py`: lists and choices); "
+        f"{'-'.join(map(str, trials))} trials, of which the first is the default for every "
         "method. `mean rank` is over tasks and seeds, 1 the best. `score` is that of the 2020 "
         "black-box challenge (Turner et al. 2021): 100 is the best "
         "loss that anyone found, 0 a random guess. `seconds` is the processor time of the method itself."
