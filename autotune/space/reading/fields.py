@@ -70,20 +70,25 @@ class Fields:
         known: Sequence[str],
         problems: Problems,
         habits: Mapping[str, str] | None = None,
+        synonyms: Mapping[str, str] | None = None,
     ) -> None:
-        """``habits``: hints for unknown keys that belong to other tools or other sections."""
+        """``habits``: hints for unknown keys that belong to other tools or other sections.
+
+        ``synonyms``: other words for known keys, which count as misspelt.
+        """
         self.where = node.where
         self.title = title
         self.entries: dict[str, YamlEntry] = {entry.key: entry for entry in node}
         self.unknown = [entry.key for entry in node if entry.key not in known]
         self._problems = problems
+        self._synonyms = synonyms or {}
         for entry in node:
             if entry.key not in known:
                 self._unknown(entry, known, {**_HABITS, **(habits or {})})
 
     def _unknown(self, entry: YamlEntry, known: Sequence[str], habits: Mapping[str, str]) -> None:
         inside = f" in {self.title}" if self.title else ""
-        hint = habits.get(entry.key) or meant(entry.key, known)
+        hint = habits.get(entry.key) or self._meant(entry.key, known)
         expected = "one of " + ", ".join(known)
         self._problems.add(f"unknown key {shorten(entry.key)!r}{inside}", entry.where, expected, hint)
 
@@ -92,8 +97,12 @@ class Fields:
 
     def lacks(self, *keys: str) -> bool:
         """Whether none of ``keys`` is given, and none misspelt either (which is reported already)."""
-        misspelt = any(meant(key, keys) for key in self.unknown)
+        misspelt = any(self._meant(key, keys) for key in self.unknown)
         return not misspelt and not any(key in self.entries for key in keys)
+
+    def _meant(self, key: str, known: Sequence[str]) -> str:
+        other = self._synonyms.get(key.lower())
+        return f"did you mean {other!r}?" if other in known else meant(key, known)
 
     def name(self, key: str) -> str:
         """The field's title, for messages."""

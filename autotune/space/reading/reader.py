@@ -49,6 +49,16 @@ KEYS = (
     "budget",
 )
 
+SYNONYMS = {
+    **dict.fromkeys(("parameters", "params", "tune_params", "hyperparameters", "variables"), "knobs"),
+    **dict.fromkeys(("space", "search_space"), "knobs"),
+    **dict.fromkeys(("restrictions", "conditions", "rules"), "constraints"),
+    **dict.fromkeys(("program", "script", "executable", "cmd"), "command"),
+    **dict.fromkeys(("goal", "goals", "direction", "minimize", "maximize"), "metrics"),
+    **dict.fromkeys(("method", "algorithm", "sampler", "optimizer"), "search"),
+}
+"""The words of other tools for sections."""
+
 NAME = re.compile(r"\w[\w.-]{0,99}")
 """What a study can be called."""
 
@@ -142,7 +152,7 @@ class _Reader:
         self.members: tuple[Member, ...] = ()
         strays = [entry.key for entry in root if _looks_like_a_knob(entry.value)]
         habits = dict.fromkeys(strays, "a knob stands below knobs:, indented")
-        self.top = Fields(root, "", KEYS, problems, BELONGS | BELOW_COMMAND | habits)
+        self.top = Fields(root, "", KEYS, problems, BELONGS | BELOW_COMMAND | habits, SYNONYMS)
 
     def read(self, source: str) -> StudySpec:
         """The whole study; raises whatever was found once all of it has been looked at."""
@@ -223,13 +233,11 @@ class _Reader:
         return all(name in self.given_workload for member in self.members for name in member.values)
 
     def knobs(self) -> KnobSection:
-        node = self.top.node("knobs")
-        if node is None:
-            self.problems.add(
-                "the key 'knobs' is missing", self.top.where, "a mapping: knobs: {tile: {values: [1, 2, 4]}}"
-            )
-            return KnobSection()
-        return read_knobs(node, self.device, self.problems)
+        def read(node: YamlNode, _: str) -> KnobSection:
+            return read_knobs(node, self.device, self.problems)
+
+        form = "a mapping: knobs: {tile: {values: [1, 2, 4]}}"
+        return self.top.require("knobs", read, KnobSection(), form)
 
 
 def _looks_like_a_knob(node: YamlNode) -> bool:
