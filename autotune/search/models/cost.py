@@ -43,19 +43,20 @@ EMPHASIS = 0.5
 """The power of the cost where no budget says how far the search has come."""
 
 
-def emphasis(problem: Problem, tries: int, seconds: float = 0.0) -> float:
+def emphasis(problem: Problem, tries: int, seconds: float = 0.0, at_once: int = 1) -> float:
     """``alpha``: the power of the cost that the expected improvement is divided by.
 
     Of a budget in tries, the part that is left after ``tries``. Of a budget in time it is 1; where both are
     given, and the tries that are left will take only a part of the time that is left, it is that part. So far
-    the tries have taken ``seconds`` together.
+    the tries have taken ``seconds`` together, with so many in flight ``at_once``.
     """
     if problem.seconds is None:
         return EMPHASIS if problem.budget is None else max(0.0, 1.0 - tries / problem.budget)
-    if problem.budget is None or tries == 0 or seconds >= problem.seconds:
+    passed = seconds / at_once
+    if problem.budget is None or tries == 0 or passed >= problem.seconds:
         return 1.0
-    needed = max(problem.budget - tries, 0) * seconds / tries
-    return min(1.0, needed / (problem.seconds - seconds))
+    needed = max(problem.budget - tries, 0) * passed / tries
+    return min(1.0, needed / (problem.seconds - passed))
 
 
 class Cost:

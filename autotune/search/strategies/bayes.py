@@ -313,7 +313,7 @@ class Bayes(Strategy):
         gain += CAUTION * expected.log_room
         seconds = self._seconds(pool, columns)
         if self._cost is not None:
-            gain -= emphasis(self.problem, len(self._history), self._cost.seconds) * np.log(seconds + BETWEEN)
+            gain -= self._emphasis(self._cost) * np.log(seconds + BETWEEN)
         gain = np.round(gain / TIE) * TIE
         likely = np.minimum(np.exp(log_success), aim.likely)
         found = False
@@ -338,6 +338,10 @@ class Bayes(Strategy):
             **(self._belief.reason if self._belief else {}),
             **known,
         }
+
+    def _emphasis(self, cost: Cost) -> float:
+        """How much cost counts for the next try."""
+        return emphasis(self.problem, len(self._history), cost.seconds, at_once=len(self.pending) + 1)
 
     def _seconds(self, pool: Pool, columns: Integers) -> Floats:
         """What each candidate is expected to cost; all 1 where cost does not count."""

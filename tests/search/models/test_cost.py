@@ -184,6 +184,13 @@ def test_cost_counts_in_full_where_the_time_is_what_runs_out() -> None:
     assert emphasis(both, 100, seconds=12.0) == 0.0
 
 
+def test_what_is_in_flight_at_once_takes_the_time_of_one() -> None:
+    both = Problem(SPACE, (TIME,), 100, seconds=60.0)
+    assert emphasis(both, 50, seconds=96.0, at_once=8) == emphasis(both, 50, seconds=12.0)
+    alone = Problem(SPACE, (TIME,), seconds=60.0)
+    assert emphasis(alone, 50, seconds=96.0, at_once=8) == 1.0
+
+
 def builds(options: dict[str, float | int | str | bool]) -> int:
     """How many builds a search of 20 tries makes, where a new one costs a hundred times as much."""
     space = Space(
