@@ -22,6 +22,7 @@ from autotune.search.models.arrays import Integers
 from autotune.search.models.features import Features, is_long_range
 from autotune.search.models.gaussian_process import Inputs
 from autotune.space.configuration import Configuration
+from autotune.space.knobs import Assignment
 from autotune.space.space import Space
 
 LISTED = 100_000
@@ -68,7 +69,7 @@ class Pool(ABC):
         """Put what is about a ``step`` from the ``centres`` along the scales into :attr:`fresh`.
 
         Returns the columns to choose from, which are none. Only for a pool that :attr:`can_climb`. Where
-        there are :attr:`many` knobs, others than those with a scale change as well.
+        there are :attr:`many` knobs or items, what has no scale changes as well.
         """
         raise NotImplementedError
 
@@ -80,6 +81,14 @@ class Pool(ABC):
     @property
     def many(self) -> bool:
         """Whether the space cannot be listed and has so many knobs that a step in one leads nowhere."""
+        return False
+
+    @property
+    def assigns(self) -> bool:
+        """Whether the space cannot be listed and most of it is an assignment.
+
+        Where each place has only room for so much, items change places together or not at all.
+        """
         return False
 
     def inputs(self, first: int) -> Inputs:
@@ -186,7 +195,7 @@ class Drawn(Pool):
         return np.arange(len(self._sample))
 
     def beside(self, centres: Sequence[Configuration], step: float, rng: np.random.Generator) -> Integers:
-        if self.many:
+        if self.many or self.assigns:
             self.fresh = Mutants.of(self._changes, centres, step, rng)
         else:
             self.fresh = Nearby.beside(self._features, self._scales, centres, step, rng)
@@ -194,11 +203,17 @@ class Drawn(Pool):
 
     @property
     def can_climb(self) -> bool:
-        return self.many or any(map(is_long_range, self._scales.knobs))
+        return self.many or self.assigns or any(map(is_long_range, self._scales.knobs))
 
     @property
     def many(self) -> bool:
         return self._features.columns.many
+
+    @cached_property
+    def assigns(self) -> bool:
+        knobs = self._features.space.knobs
+        items = [len(knob.items) for knob in knobs if isinstance(knob, Assignment)]
+        return sum(items) >= max(2, len(knobs))
 
     @cached_property
     def _changes(self) -> Changes:

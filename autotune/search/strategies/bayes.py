@@ -266,7 +266,8 @@ class Bayes(Strategy):
         ranked = self._ranked(aim, pool, columns, expected)
         first = next(ranked, None)
         # Among many knobs by turns: what all that is believed leads to, and what is near a try.
-        climbs = pool.can_climb and (surrogate.bounded or (pool.many and len(self.taken) % 2 == 0))
+        its_turn = pool.assigns or (pool.many and len(self.taken) % 2 == 0)
+        climbs = pool.can_climb and (surrogate.bounded or its_turn)
         if first is None or not climbs:
             return first
 
@@ -274,7 +275,7 @@ class Bayes(Strategy):
             none = pool.beside(centres, step, rng)
             return self._ranked(aim, pool, none, surrogate.predict(none, pending, leader))
 
-        return climb(first, ranked, beside, STEPS_AMONG_MANY if pool.many else STEPS)
+        return climb(first, ranked, beside, STEPS_AMONG_MANY if pool.many or pool.assigns else STEPS)
 
     @property
     def _is_plain(self) -> bool:

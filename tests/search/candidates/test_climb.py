@@ -15,7 +15,8 @@ from autotune.search.contract import Observation, Problem
 from autotune.search.models.features import Features
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration
-from autotune.space.knobs import Choice, FloatRange, IntegerRange, OrderedValues
+from autotune.space.knobs import Assignment, Choice, FloatRange, IntegerRange, OrderedValues
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -95,6 +96,30 @@ def test_without_ranges_there_is_nothing_to_climb_along(values: int) -> None:
     for knobs in ("abc", "abcdefghijkl"):  # listed, and too many to be
         features = Features(Space([OrderedValues(name, tuple(range(values))) for name in knobs]))
         assert not Pools(features, seed=0, count=10).draw(features, due=0).can_climb
+
+
+def assigning(items: int, *others: Knob, room: int = 99) -> Features:
+    """Items to three places, each of which has room for some, beside other knobs."""
+    place = Assignment("place", tuple(f"i{n}" for n in range(items)), (0, 1, 2))
+    rules = [f"count(place, {at}) <= {room}" for at in (0, 1, 2)]
+    return Features(Space([place, *others], constraints=rules))
+
+
+def test_several_items_of_an_assignment_change_places_together() -> None:
+    features = assigning(12, room=6)
+    pool = Pools(features, seed=0, count=10).draw(features, due=0)
+    assert pool.assigns
+    assert pool.can_climb
+    (centre,) = features.space.sample(np.random.default_rng(0), 1)
+    columns = pool.beside([centre], 0.1, np.random.default_rng(0))
+    made = [c for i in range(len(pool.fresh)) if (c := pool.candidate(columns, i)) is not None]
+    assert max(np.count_nonzero(np.array(features.row(c)) != features.row(centre)) for c in made) > 2
+    assert all(c in features.space for c in made)
+
+
+@pytest.mark.parametrize("features", [assigning(6), assigning(2, *SPACE.knobs)], ids=["listed", "few"])
+def test_a_short_assignment_is_searched_by_its_neighbours(features: Features) -> None:
+    assert not Pools(features, seed=0, count=10).draw(features, due=0).assigns
 
 
 BOUNDED = Problem(
