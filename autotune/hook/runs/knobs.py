@@ -83,8 +83,8 @@ class Knobs:
     def _known(self) -> Mapping[str, Any]:
         """The recipe's configuration, looked up once; empty, with a warning, if there is no recipe.
 
-        Ranks that ``torch.distributed`` connects take that of the first of them to ask. Each looks in files
-        of its own machine, at a time of its own, and ranks whose knobs differ may wait for each other for ever.
+        Ranks that ``torch.distributed`` connects take that of the first of them to ask: each looks in its
+        machine's files, and ranks whose knobs differ may wait for each other for ever.
         """
         if self._recipe is None:
             import json
