@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import autotune
-from autotune.measure.groups.failures import NetworkLost
-from autotune.measure.objective import Baseline
+from autotune.measure.objective import Baseline, Lost
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.phases import runner
 from autotune.report.words.summary import headline, summarize
@@ -140,7 +139,8 @@ def test_a_finale_in_which_one_was_lost_is_repeated_by_the_next_search(tmp_path:
     """The second best had won, since a process was killed, and stayed the answer."""
 
     def is_lost() -> None:
-        raise NetworkLost("its node has gone")
+        late.left = 1  # and stays so when it is read again
+        raise Lost("its node has gone")
 
     late = Late(4, is_lost)
     assert search(tmp_path, late).best == {"x": 3}
