@@ -431,3 +431,10 @@ def test_a_finale_that_is_slower_than_its_search_says_so(tmp_path: Path) -> None
     result = search(tmp_path, slowed)
     assert result.defended and result.best == {"x": 4}
     assert "3 times as large as in the search" in result.remark
+
+
+def test_a_time_that_was_computed_is_told_from_one_that_was_measured(tmp_path: Path) -> None:
+    """Its speed-up was as sure as can be, 4x [4, 4], without a word."""
+    result = search(tmp_path, calm())
+    assert result.speedup is not None and result.speedup.low == result.speedup.high
+    assert "each reading of time was the same, as no clock reads" in result.remark
