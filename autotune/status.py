@@ -40,7 +40,8 @@ class Status(StrEnum):
     PRUNED = "pruned"
     """Stopped early on purpose: worse than the incumbent beyond doubt, or behind others part of the way."""
     LOST = "lost"
-    """The worker or its node went away; nothing is known about the configuration."""
+    """The worker or its node went away, or something else failed than the configuration, of which nothing is
+    known."""
 
     @property
     def finished(self) -> bool:

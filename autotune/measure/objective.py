@@ -84,8 +84,17 @@ class Diverged(Signal):
     status = Status.DIVERGED
 
 
+class Lost(Signal):
+    """Something else failed than the configuration: a server, a network, a file that another program holds.
+
+    Nothing is learned from it, and the configuration is tried again.
+    """
+
+    status = Status.LOST
+
+
 SIGNALS: Mapping[str, type[Signal]] = {
-    kind.status: kind for kind in (Infeasible, WrongAnswer, OutOfMemory, Diverged)
+    kind.status: kind for kind in (Infeasible, WrongAnswer, OutOfMemory, Diverged, Lost)
 }
 """By the status that it ends a trial with."""
 

@@ -13,6 +13,7 @@ from autotune.session.caveats import (
     doubtful,
     fallen,
     fell,
+    noiseless,
     nothing_found,
     say_further_finales,
     unchecked,
@@ -212,6 +213,8 @@ def _defended(
     metrics = {**(found.metrics if found else {}), **own}
     confidence = float(verdict.get("confidence", study.confidence))
     same_kind = [one.document for one in verdicts if one.across == record.across]
+    default = _default(metric, _defaults_of(store, record))
+    read = [] if study.replayed else [one for one in (own.get(metric.name), default) if one]
     return Result(
         study=study,
         store=store.url,
@@ -221,7 +224,7 @@ def _defended(
         trial=found.number if found else None,
         defended=True,
         is_default=bool(verdict.get("is_default")),
-        default=_default(metric, _defaults_of(store, record)),
+        default=default,
         speedup=Comparison(**verdict["speedup"]) if verdict.get("speedup") else None,
         gain=Comparison(**verdict["gain"]) if verdict.get("gain") else None,
         baselines=tuple(Comparison(**c) for c in verdict.get("baselines", [])),
@@ -239,6 +242,7 @@ def _defended(
             say_shift(verdict.get("shift", 1.0)),
             unchecked(study, metrics),
             doubtful(study, metrics),
+            noiseless(metric, read),
             _since(store, study, metric, record),
         ),
     )

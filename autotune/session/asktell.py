@@ -33,7 +33,7 @@ from autotune.measure.reports import Reporter, Stopped
 from autotune.provenance.environment import Environment
 from autotune.session.answers import load_result
 from autotune.session.early_stopping.stopping import make_stopping, pauses_trials
-from autotune.session.ledger import Ledger
+from autotune.session.ledger import MAX_ATTEMPTS, Ledger
 from autotune.session.opening.opening import check_feasible, open_study
 from autotune.session.result import Result
 from autotune.session.told import Measured, count_of, outcome_of
@@ -133,7 +133,8 @@ class AskTell:
 
         A list or an array holds several readings of a metric. A value past its bound makes the outcome
         ``wrong``, a NaN ``diverged``, as in any other search. ``seconds`` is how long the trial took, and
-        ``peak_memory`` its memory in bytes.
+        ``peak_memory`` its memory in bytes. A trial that was ``lost``, since something else failed, is among
+        the next that :meth:`ask` returns, up to twice.
 
         Raises :class:`InputError` for values that cannot be recorded, and :class:`autotune.errors.StoreError`
         if the store fails. The trial can be told again after either.
@@ -145,9 +146,11 @@ class AskTell:
             outcome = outcome_of(self._spec, given, status, message, seconds, peak_memory)
             if self._stopping is not None:
                 outcome = self._stopping.completed(trial.id, outcome)
-            self._ledger.finish(trial.id, outcome)
+            attempt = self._ledger.finish(trial.id, outcome).attempt
             if self._stopping is not None:
                 self._stopping.over(trial.id, outcome)
+            if outcome.status is Status.LOST and attempt < MAX_ATTEMPTS:
+                self._ledger.retry(trial.id)
             self._reporters.pop(trial.id, None)
             return outcome
 

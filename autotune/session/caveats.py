@@ -11,6 +11,7 @@ from autotune.measure.outcome import Estimate
 from autotune.session.finale.contender import DEFAULT
 from autotune.session.result import EXHAUSTED
 from autotune.session.same_failure import MISTAKEN
+from autotune.space.spec import MetricSpec, is_speed
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord, VerdictRecord
 
@@ -115,6 +116,18 @@ def unchecked(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:
     if not missing:
         return ""
     return f"no run of this configuration reported {', '.join(missing)}, so its bound was not checked"
+
+
+def noiseless(metric: MetricSpec, read: Sequence[Estimate]) -> str:
+    """A remark on a speed of which all readings are the same; ``read``: what the finale says of the winner
+    and the default."""
+    if not read or not is_speed(metric.goal, metric.unit):
+        return ""
+    if any(one.n < 3 or one.low != one.high for one in read):
+        return ""
+    return (
+        f"each reading of {metric.name} was the same, as no clock reads: it is computed, or rounded too far"
+    )
 
 
 def doubtful(study: StudyRecord, measured: Mapping[str, Estimate]) -> str:

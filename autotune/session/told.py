@@ -91,7 +91,7 @@ def _unknown(given: Mapping[str, Measured], metrics: Sequence[MetricSpec]) -> It
 
 
 def _status_problems(status: object) -> Iterator[Problem]:
-    ends = [str(end) for end in Status if end.finished]
+    ends = [str(end) for end in Status if end.finished or end is Status.LOST]
     if str(status) not in ends:
         hint = nearest(str(status), ends)
         yield Problem(f"a trial does not end as {str(status)!r:.60}", expected=", ".join(ends), hint=hint)

@@ -362,6 +362,7 @@ class OutOfMemoryError(RuntimeError):
         (MemoryError(), "out-of-memory"),
         (autotune.Infeasible("too wide"), "infeasible"),
         (autotune.Diverged("inf"), "diverged"),
+        (autotune.Lost("no server"), "lost"),
         (KeyError("x"), None),
     ],
 )

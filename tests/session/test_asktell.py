@@ -192,3 +192,20 @@ def test_a_session_whose_end_cannot_be_written_closes_its_store(tmp_path: Path, 
     with pytest.raises(StoreError, match="moved"):
         session.close()
     assert len(closed) == 1
+
+
+@pytest.mark.parametrize("space", [SPACE, EARLY])
+def test_a_trial_that_is_told_as_lost_is_asked_for_again(space: str, tmp_path: Path) -> None:
+    """Nothing could be told of a node that had gone: the trial stayed in flight until the next session."""
+    with opened(tmp_path, space) as session:
+        (trial,) = session.ask()
+        for _ in range(2):
+            session.report(trial, 1, loss=1.0)
+            assert session.tell(trial, status="lost", message="its node has gone").status is Status.LOST
+            (again,) = session.ask()
+            assert again.number == trial.number and again.configuration == trial.configuration
+        session.tell(again, status="lost")
+        assert session.ask()[0].number != trial.number, "three times are enough"
+        assert session.result().failures == {}
+    with opened(tmp_path, space) as session:
+        assert trial.number in [one.number for one in session.ask(2)]

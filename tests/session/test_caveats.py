@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from autotune.measure.outcome import Estimate
-from autotune.session.caveats import MOST_OF_A_MESSAGE, doubtful, fallen, fell
+from autotune.session.caveats import MOST_OF_A_MESSAGE, doubtful, fallen, fell, noiseless
+from autotune.space.spec import MetricSpec
 from autotune.store.records import VerdictRecord
 
 
@@ -68,3 +69,13 @@ def test_a_bound_that_may_not_be_kept_is_said() -> None:
         "seconds may be past its bound of 0.5: 3 readings place it between 0.31 and 0.73"
     )
     assert "rate may be past its bound of 10" in doubtful(study, {"rate": Estimate(12.0, 9.0, 14.0, 4)})
+
+
+def test_a_speed_that_no_clock_has_read_is_said() -> None:
+    """A formula in the place of a measurement was given as sure, with an interval of no width."""
+    speed, loss = MetricSpec("time", "minimize", "s"), MetricSpec("loss", "minimize")
+    same, differs = Estimate(0.5, 0.5, 0.5, 15), Estimate(0.5, 0.49, 0.51, 15)
+    assert noiseless(speed, [same, same]).startswith("each reading of time was the same")
+    assert noiseless(MetricSpec("rate", "maximize", "items/s"), [same]) != ""
+    assert noiseless(speed, [same, differs]) == noiseless(speed, []) == noiseless(loss, [same]) == ""
+    assert noiseless(speed, [Estimate.of_one(0.5)]) == "", "one reading is always the same"

@@ -81,23 +81,44 @@ class Knobs:
             self._parser.error(f"--set {name}={text:.300}: {error}")
 
     def _known(self) -> Mapping[str, Any]:
-        """The recipe's configuration, looked up once; empty, with a warning, if there is no recipe."""
+        """The recipe's configuration, looked up once; empty, with a warning, if there is no recipe.
+
+        Ranks that ``torch.distributed`` connects take that of the first of them to ask: each looks in its
+        machine's files, and ranks whose knobs differ may wait for each other for ever.
+        """
         if self._recipe is None:
-            from autotune.errors import AutotuneError, InputError
-            from autotune.hook.recipe import recipe
+            import json
+
+            from autotune.hook.agreement import agree, common_store
             from autotune.hook.runs.link import warn
 
-            try:
-                best = recipe(self._run, self._workload)
-                self._recipe = best.configuration, str(best)
-                if best.stale:
-                    warn(str(best))
-            except (AutotuneError, OSError) as error:  # OSError: the current folder was deleted
-                first, *_ = str(error).splitlines()
-                hint = error.problems[0].hint if isinstance(error, InputError) else None
-                warn(f"the run {self._run!r} has its defaults: {first}{f' ({hint})' if hint else ''}")
-                self._recipe = {}, ""
+            mine, said, warning = self._look_up()
+            topic = f"run/{self._run}/{self._workload}"
+            text = agree(topic, lambda: json.dumps([mine, said]), common_store())
+            configuration, how = json.loads(text)
+            if configuration != mine:
+                warning = (
+                    f"the run {self._run!r} has what another rank found first, {how or 'no recipe'},"
+                    f" and not what this one did, {said or 'no recipe'}"
+                )
+            if warning:
+                warn(warning)
+            self._recipe = configuration, how
         return self._recipe[0]
+
+    def _look_up(self) -> tuple[dict[str, Any], str, str]:
+        """The recipe's configuration that this process finds, how it was chosen, and what to warn of."""
+        from autotune.errors import AutotuneError, InputError
+        from autotune.hook.recipe import recipe
+
+        try:
+            best = recipe(self._run, self._workload)
+            return thawed(dict(best.configuration)), str(best), str(best) if best.stale else ""
+        except (AutotuneError, OSError) as error:  # OSError: the current folder was deleted
+            first, *_ = str(error).splitlines()
+            hint = error.problems[0].hint if isinstance(error, InputError) else None
+            said = f"the run {self._run!r} has its defaults: {first}{f' ({hint})' if hint else ''}"
+            return {}, "", said
 
     # -- what was chosen
 

@@ -7,13 +7,14 @@ exit                      outcome
 ========================  ====================================================================
 0                         its metrics are read
 78 (``EX_CONFIG``)        ``infeasible``: the program says that it cannot run this configuration
+75 (``EX_TEMPFAIL``)      ``lost``: the program says that something else failed; it is tried again
 another, or a signal      ``crashed`` for the command itself, and ``out-of-memory`` where it says that it had
                           too little; ``wrong`` for an exit of ``check``; ``infeasible`` for an exit of
                           ``prepare``: its compiler refused
 ========================  ====================================================================
 
-78 is what BSD's ``sysexits.h`` has for a configuration that cannot be used; shells, test harnesses and
-interpreters do not produce it by accident.
+Both codes are from BSD's ``sysexits.h``; shells, test harnesses and interpreters do not produce them by
+accident.
 
 Each configuration has a private folder, ``{folder}``, named to every command by ``AUTOTUNE_FOLDER`` too. The
 config file is written there, and ``AUTOTUNE_CONFIG`` is its path. ``AUTOTUNE_SEED`` is another number for
@@ -99,7 +100,7 @@ class CommandRunner(Objective):
             return run
 
     def check(self, loaded: CommandRun, rng: np.random.Generator) -> Mapping[str, float]:
-        """Run the ``check`` command: any exit but 0 (or 78) says that the answer is wrong."""
+        """Run the ``check`` command: any exit but 0 (or 78, or 75) says that the answer is wrong."""
         if self.spec.check:
             with self._prepared(loaded), loaded.leftovers.apart_from():
                 ended = loaded.assist(self.spec.check, rng)

@@ -18,7 +18,7 @@ from autotune.measure.commands.placeholders import config_text, placeholder_valu
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import VARIABLE as RUN_VARIABLE
 from autotune.measure.memory import PeakMemory
-from autotune.measure.objective import Context, Infeasible
+from autotune.measure.objective import Context, Infeasible, Lost
 from autotune.measure.own_folder import own_folder
 from autotune.measure.phases.mistakes import mistake_in
 from autotune.measure.program import Finished, run_program
@@ -30,6 +30,9 @@ from autotune.space.spec import CommandObjective
 
 INFEASIBLE_EXIT = 78
 """``EX_CONFIG`` of ``sysexits.h``: the program refuses the configuration."""
+
+LOST_EXIT = 75
+"""``EX_TEMPFAIL`` of ``sysexits.h``: something else failed for now, and the program is to be run again."""
 
 FOLDER_VARIABLE = "AUTOTUNE_FOLDER"
 CONFIG_VARIABLE = "AUTOTUNE_CONFIG"
@@ -98,7 +101,8 @@ class CommandRun:
     ) -> Finished:
         """Run a program to its end, or until ``listener`` ends the trial.
 
-        An exit code of 78 raises :class:`Infeasible`, unless the trial was being ended anyway.
+        An exit code of 78 raises :class:`Infeasible`, and one of 75 :class:`Lost`, unless the trial was being
+        ended anyway.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.config is not None:
@@ -117,6 +121,8 @@ class CommandRun:
             raise CommandCrashed(said, mistake=said if is_mistake else "") from error
         if ended.exit_code == INFEASIBLE_EXIT and listener.stopped is None:
             raise Infeasible(f"{command[0]} refuses it ({ended.how}){ended.last_words}")
+        if ended.exit_code == LOST_EXIT and listener.stopped is None:
+            raise Lost(f"{command[0]} asks to be run again ({ended.how}){ended.last_words}")
         return ended
 
     def _variables(self, rng: np.random.Generator | None, listener: RunListener) -> dict[str, str]:

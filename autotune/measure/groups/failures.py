@@ -36,17 +36,7 @@ class RankSilent(Signal):
     status = Status.TIMEOUT
 
 
-class NetworkLost(Signal):
-    """The network of the ranks has broken down, which is not the fault of the configuration."""
-
-    status = Status.LOST
-
-
-_SIGNALS: Mapping[str, type[Signal]] = {
-    **SIGNALS,
-    RankSilent.status: RankSilent,
-    NetworkLost.status: NetworkLost,
-}
+_SIGNALS: Mapping[str, type[Signal]] = {**SIGNALS, RankSilent.status: RankSilent}
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ from autotune.measure.cores.pinning import allowed_here
 from autotune.measure.groups.awake import KeptAwake
 from autotune.measure.groups.board import Board
 from autotune.measure.groups.device import Device, make_limits, spread, sweep_device_groups
-from autotune.measure.groups.failures import NetworkLost, RankState, verdict
+from autotune.measure.groups.failures import RankState, verdict
 from autotune.measure.groups.messages import Call, Done, Go, Raised
 from autotune.measure.groups.network import Network
 from autotune.measure.groups.process import RankProcess
 from autotune.measure.groups.rank import CALLED, RankBirth
+from autotune.measure.objective import Lost
 from autotune.measure.ownership import make_scratch
 
 START_SECONDS = 120.0
@@ -160,7 +161,7 @@ class GroupLife:
             self._give_grace()
             raise verdict(self._states(), monotonic())
         if why := self._network.failure():
-            raise NetworkLost(f"the network between the ranks broke down: {why}")
+            raise Lost(f"the network between the ranks broke down: {why}")
 
     def _give_grace(self) -> None:
         """Wait a moment for news of the other ranks after one has failed."""

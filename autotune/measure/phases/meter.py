@@ -14,7 +14,7 @@ import numpy as np
 
 from autotune.measure.clocks import monotonic
 from autotune.measure.forked import forks_end_here
-from autotune.measure.objective import Objective
+from autotune.measure.objective import Lost, Objective
 from autotune.measure.own_folder import FOLDER
 from autotune.measure.phases.mistakes import MissingMetricError
 from autotune.measure.readings import Clock, Sample, named_values, plain_facts, plain_numbers
@@ -35,9 +35,16 @@ class Meter:
         self._curve = curve
 
     def take(self, loaded: Any, rng: np.random.Generator) -> Sample:
-        """One reading; raises ``TypeError`` for one that cannot be used, and what the objective raises."""
+        """One reading; raises ``TypeError`` for one that cannot be used, and what the objective raises.
+
+        One that was lost is a discarded reading, and may be taken again; a whole run is begun anew by the
+        session.
+        """
         if self._curve is None:
-            return self._plain(self._call(loaded, rng))
+            try:
+                return self._plain(self._call(loaded, rng))
+            except Lost as lost:
+                return Sample({}, self.clock.context, discarded=f"lost ({lost})")
         with self._empty_folder() as folder:
             return self.follow(loaded, rng, Reporter(self._curve, folder=folder))
 

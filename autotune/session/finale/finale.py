@@ -18,7 +18,13 @@ from autotune.session.execution.executor import Executor
 from autotune.session.finale.contender import DEFAULT, Contender
 from autotune.session.finale.disturbed import scattered, usual_stall, usual_wait
 from autotune.session.finale.drift import drift, shift
-from autotune.session.finale.fresh_processes import ROUNDS, FreshRuns, Plan, read_in_fresh_processes
+from autotune.session.finale.fresh_processes import (
+    ROUNDS,
+    FreshRuns,
+    Plan,
+    read_in_fresh_processes,
+    say_warming,
+)
 from autotune.session.finale.interleaved import failed, outcomes_of, read_again
 from autotune.session.finale.kept_readings import KeptReadings, take_up
 from autotune.session.finale.rounds import ReadingSeconds, Rounds
@@ -189,6 +195,9 @@ def _confirmed(
         return default_stays({**verdict, "baselines": []}, standings, why)
     confirmed = after_fresh_runs(spec, verdict, fresh.runs, standings) if fresh.enough else dict(verdict)
     doubt = f"{fresh.failed} {fresh.how}" if fresh.failed else "" if fresh.enough else IN_ONE_PROCESS
+    if confirmed["is_default"]:
+        overruled = next(c for c in contenders if c.label == label)
+        doubt = doubt or say_warming(spec.goals[0], overruled.readings)
     return confirmed | {"remark": "; ".join(filter(None, [str(confirmed["remark"]), doubt]))}
 
 

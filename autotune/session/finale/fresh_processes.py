@@ -12,18 +12,21 @@ the winner, their result needs no correction for the best of many.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autotune.errors import shorten_middle
 from autotune.measure.clocks import monotonic
+from autotune.measure.outcome import Reading
 from autotune.measure.rules.significance import Ratio, over_runs
 from autotune.session.caveats import MOST_OF_A_MESSAGE
 from autotune.session.execution.executor import Executor
 from autotune.session.finale.contender import Contender
+from autotune.session.finale.disturbed import DISTURBED
 from autotune.session.finale.interleaved import read_again
 from autotune.session.finale.rounds import ReadingSeconds, Rounds
-from autotune.space.spec import StudySpec
+from autotune.space.spec import MetricSpec, StudySpec, is_speed
 from autotune.status import Status
 
 RUNS, FEWEST = 12, 4
@@ -36,6 +39,9 @@ luck."""
 
 LEAST_SECONDS = 10.0
 """The runs always have so many seconds: of twelve runs one may be an outlier, of eight hardly any."""
+
+COLD = 1.05
+"""So many times as long as later ones, readings at a start are taken for those of a cold one."""
 
 ROUNDS = Rounds(least=3, most=3, seconds=5.0, fewest=3)
 """The rounds of a run: the median of three leaves out one that was disturbed. For so many seconds,
@@ -129,6 +135,29 @@ def read_in_fresh_processes(
         if len(runs) >= FEWEST and (late or _known(spec, runs, *plan.labels[:2])):
             break
     return FreshRuns(runs)
+
+
+def say_warming(goal: MetricSpec, readings: Sequence[Reading]) -> str:
+    """A remark on a winner that others did not confirm: its first process became faster as it was read.
+
+    So fresh processes, of which each is read three times, may have read it cold. ``readings`` are all of the
+    winner; each is compared with the median of its kind, since those that warm the caches are slower anyway.
+    Empty if it was as fast from the beginning, or if the goal is no speed.
+    """
+    own = [r for r in readings if r.metric == goal.name and "process" not in r.context]
+    own = [r for r in own if r.discarded != DISTURBED]
+    if not is_speed(goal.goal, goal.unit) or len(own) < ROUNDS.most or min(r.value for r in own) <= 0:
+        return ""
+    kinds = {r.discarded for r in own}
+    usual = {kind: statistics.median(r.value for r in own if r.discarded == kind) for kind in kinds}
+    first = [r.value / usual[r.discarded] for r in own[: ROUNDS.most]]
+    slower = 1 / max(first) if goal.goal == "maximize" else min(first)
+    if slower < COLD:
+        return ""
+    return (
+        f"its first readings in that process took {slower:.2g} times as long as later ones, or more, so that"
+        " others may have read it cold: measure: {warmup: N} lets N calls pass first"
+    )
 
 
 def _known(spec: StudySpec, runs: Sequence[Mapping[str, tuple[float, ...]]], one: str, other: str) -> bool:

@@ -18,6 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autotune.hook.recipes.case import Case
+from autotune.hook.recipes.file import write_recipe
+from autotune.hook.recipes.recipe import Recipe
+from autotune.hook.recipes.this_device import this_device
 from autotune.hook.runs.ranks import Rank, Stop, find_rank, meeting
 from autotune.measure.commands import run_listener
 from autotune.measure.commands.command import CommandRunner
@@ -254,3 +258,44 @@ def test_under_torchrun_both_ranks_leave_after_the_same_step(tmp_path: Path) -> 
     assert sorted(rank["rank"] for rank in ranks) == [0, 1]
     assert [rank["knobs"] for rank in ranks] == [[0.5, 64]] * 2
     assert ranks[0]["last"] == ranks[1]["last"] > 5
+
+
+RECIPES = """
+import os, sys, autotune, torch.distributed as dist
+rank = int(os.environ["RANK"])
+dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}/meeting", rank=rank, world_size=2)
+if rank == 1:
+    dist.barrier()  # rank 0 has asked
+with autotune.run("fit", recipes=True) as run:
+    print(run.knob("chunk", default=[1]), run.source, flush=True)
+if rank == 0:
+    dist.barrier()
+dist.barrier()
+os._exit(0)
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+@pytest.mark.parametrize("knows", [0, 1])
+def test_ranks_that_find_different_recipes_take_that_of_the_first_to_ask(knows: int, tmp_path: Path) -> None:
+    """A collective whose depth differs between ranks waits for ever."""
+    own = Recipe("fit", this_device().processor, Case({}), {"chunk": [16]})
+    write_recipe(tmp_path / "recipes.json", own)
+    ranks = []
+    for rank in (0, 1):
+        file = "recipes.json" if rank == knows else "none.json"
+        variables = {"RANK": str(rank), "AUTOTUNE_RECIPES": str(tmp_path / file)}
+        ranks.append(
+            subprocess.Popen(
+                [sys.executable, "-c", RECIPES, str(tmp_path)],
+                env={**os.environ, **variables},
+                cwd=tmp_path,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+    (first, _), (second, said) = (rank.communicate(timeout=300) for rank in ranks)
+    assert first == second == ("[16] recipe\n" if knows == 0 else "[1] default\n")
+    assert "the run 'fit' has what another rank found first" in said

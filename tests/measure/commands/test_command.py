@@ -20,7 +20,7 @@ from autotune.measure.commands.command import CommandRunner
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.shared_folder import _beside_the_locks
 from autotune.measure.cores.turns import FileLock
-from autotune.measure.objective import Context, Infeasible, WrongAnswer
+from autotune.measure.objective import Context, Infeasible, Lost, WrongAnswer
 from autotune.measure.program import run_program
 from autotune.space.configuration import Configuration
 from autotune.space.spec import CommandObjective
@@ -148,7 +148,17 @@ def test_78_is_infeasible(tmp_path: Path) -> None:
         measure(runner(tmp_path, *python("import sys; print('tile too large'); sys.exit(78)")))
 
 
-@pytest.mark.parametrize(("code", "ends"), [(78, Infeasible), (3, CommandCrashed)])
+@pytest.mark.parametrize("phase", ["run", "prepare", "check"])
+def test_75_says_that_something_else_failed(tmp_path: Path, phase: str) -> None:
+    """It had been a crash of the configuration, which no search tries again."""
+    failing = python("import sys; print('no licence is free'); sys.exit(75)")
+    programs = {"run": printing('{"time": 1}'), phase: failing}
+    objective = runner(tmp_path, *programs.pop("run"), **programs)
+    with pytest.raises(Lost, match=r"asks to be run again .*: no licence is free"):
+        measure(objective)
+
+
+@pytest.mark.parametrize(("code", "ends"), [(78, Infeasible), (75, Lost), (3, CommandCrashed)])
 def test_a_program_of_the_configurations_own_is_named_as_in_the_space_file(
     tmp_path: Path, code: int, ends: type[Exception]
 ) -> None:

@@ -8,9 +8,9 @@ import signal
 import pytest
 
 from autotune.measure.groups.board import Beat, Board
-from autotune.measure.groups.failures import NetworkLost, RankState, slow_ranks, verdict
+from autotune.measure.groups.failures import RankState, slow_ranks, verdict
 from autotune.measure.groups.messages import Call, Raised
-from autotune.measure.objective import Infeasible
+from autotune.measure.objective import Infeasible, Lost
 from autotune.status import Status
 
 
@@ -60,7 +60,7 @@ def test_other_ends_of_a_call() -> None:
     assert "rank 0 is the last after 3 s" in str(verdict([state(0)], 9.0, overdue=3.0))
     refused = verdict([state(0, raised=Raised("infeasible", "no such thing", at=1.0))], 9.0)
     assert isinstance(refused, Infeasible)
-    assert isinstance(verdict([state(0, raised=Raised("lost", "away", at=1.0))], 9.0), NetworkLost)
+    assert isinstance(verdict([state(0, raised=Raised("lost", "away", at=1.0))], 9.0), Lost)
 
 
 def test_who_is_slow_is_judged_by_the_others() -> None:

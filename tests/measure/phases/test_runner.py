@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.measure.objective import Baseline, Code, Context, Infeasible, Objective, WrongAnswer
+from autotune.measure.objective import Baseline, Code, Context, Infeasible, Lost, Objective, WrongAnswer
 from autotune.measure.outcome import MISTAKE, Estimate, Outcome
 from autotune.measure.phases.raised import failed
 from autotune.measure.phases.runner import Runner
@@ -47,6 +47,16 @@ class Tape(Objective):
 
     def load_baseline(self, baseline: Baseline) -> Any:
         return baseline.name
+
+
+class Flaky(Tape):
+    """Some of its readings are lost."""
+
+    def measure(self, loaded: Any, rng: np.random.Generator) -> Any:
+        found = super().measure(loaded, rng)
+        if found is None:
+            raise Lost("connection reset")
+        return found
 
 
 def noisy(middle: float = 1.0, n: int = 1000) -> list[float]:
@@ -462,3 +472,25 @@ def test_a_trial_without_one_of_several_goals_is_not_ok() -> None:
     assert outcome({"time": 1.0, "energy": 2.0}).status is Status.OK
     assert outcome({"time": 1.0}, {"energy": 2.0}).status is Status.OK, "a check may give it"
     assert outcome({"time": float("nan")}).status is Status.DIVERGED
+
+
+def test_a_reading_that_was_lost_is_taken_again() -> None:
+    """A trial that failed once in seven runs of its program hardly ever came to its end."""
+    outcome = measure(Flaky([value if place % 3 else None for place, value in enumerate(noisy())]))
+    assert outcome.status is Status.OK and len([r for r in outcome.readings if not r.discarded]) == 20
+    assert outcome.facts["discarded"] == {"lost (connection reset)": 10}
+
+
+def test_what_is_lost_each_time_is_lost() -> None:
+    outcome = measure(Flaky([None] * 100))
+    assert outcome.status is Status.LOST
+    assert (
+        outcome.message
+        == f"nothing of it counts: {MOST_DISCARDED} readings were discarded as lost (connection reset)"
+    )
+
+
+def test_a_lost_reading_of_a_finale_is_taken_again() -> None:
+    runner = Runner(Flaky([None, 1.0, None, 2.0]), METRICS, MeasureSettings(warmup=0))
+    assert runner.enter(CONFIGURATION, lambda: CONFIGURATION, 1).status is Status.OK
+    assert [runner.read(seed).metrics["time"].value for seed in (1, 2)] == [1.0, 2.0]

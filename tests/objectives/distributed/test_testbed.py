@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from autotune.measure.groups.device import Device, Link
-from autotune.measure.groups.failures import NetworkLost, RankSilent
+from autotune.measure.groups.failures import RankSilent
 from autotune.measure.groups.group import ProcessGroup
 from autotune.measure.groups.network import Loopback
+from autotune.measure.objective import Lost
 from tests.measure.groups import functions as functions
 from tests.objectives.distributed import work
 from tests.objectives.distributed.importing import importable
@@ -103,7 +104,7 @@ def test_a_switch_that_dies_is_no_fault_of_the_configuration() -> None:
     with group_of(link, link, stall=5.0) as group:
         group.run(work.exchange, 5)
         (wire,) = group.network.processes
-        with pytest.raises(NetworkLost, match="its switch ended"):
+        with pytest.raises(Lost, match="its switch ended"):
             group.run(work.exchange_until_killed, wire)
         assert group.run(work.exchange, 5).results == (5, 5)
 

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import autotune
-from autotune.measure.groups.failures import NetworkLost
-from autotune.measure.objective import Baseline
+from autotune.measure.objective import Baseline, Lost
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.phases import runner
 from autotune.report.words.summary import headline, summarize
@@ -140,7 +139,8 @@ def test_a_finale_in_which_one_was_lost_is_repeated_by_the_next_search(tmp_path:
     """The second best had won, since a process was killed, and stayed the answer."""
 
     def is_lost() -> None:
-        raise NetworkLost("its node has gone")
+        late.left = 1  # and stays so when it is read again
+        raise Lost("its node has gone")
 
     late = Late(4, is_lost)
     assert search(tmp_path, late).best == {"x": 3}
@@ -431,3 +431,10 @@ def test_a_finale_that_is_slower_than_its_search_says_so(tmp_path: Path) -> None
     result = search(tmp_path, slowed)
     assert result.defended and result.best == {"x": 4}
     assert "3 times as large as in the search" in result.remark
+
+
+def test_a_time_that_was_computed_is_told_from_one_that_was_measured(tmp_path: Path) -> None:
+    """Its speed-up was as sure as can be, 4x [4, 4], without a word."""
+    result = search(tmp_path, calm())
+    assert result.speedup is not None and result.speedup.low == result.speedup.high
+    assert "each reading of time was the same, as no clock reads" in result.remark

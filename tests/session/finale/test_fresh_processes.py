@@ -24,12 +24,14 @@ from autotune.session.finale.fresh_processes import (
     FreshRuns,
     Plan,
     read_in_fresh_processes,
+    say_warming,
 )
 from autotune.session.finale.rounds import ReadingSeconds
 from autotune.session.finale.verdict import Standing, after_fresh_runs, judge
 from autotune.session.result import Comparison
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
+from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from autotune.store.store import Store
 
@@ -42,6 +44,13 @@ def placebo(x):
 
 def half(x):
     return (1.0 if x == 1 else 0.5) * placebo(x)
+
+CALLS = {}
+
+def warms(x):
+    CALLS[x] = CALLS.get(x, 0) + 1
+    cold = 1.2 if x > 1 and CALLS[x] <= 8 else 1.0
+    return (1.0 if x == 1 else 0.5 if cold == 1.0 else cold) * (1.0 + 0.01 * random.random())
 
 def order(x):
     return 1.0 + abs(hash("a text")) % 1000 + 0.001 * random.random()
@@ -66,6 +75,44 @@ def test_a_knob_without_any_effect_does_not_win_by_the_luck_of_a_process(tmp_pat
     """Eleven of thirteen searches had found a winner, by 5 to 10 % with an interval that left 1 out."""
     result = search(tmp_path, "placebo")
     assert result.is_default or (result.speedup is not None and result.processes == RUNS)
+
+
+def test_a_winner_that_fresh_processes_read_before_it_was_warm_is_told_from_a_lucky_one(
+    tmp_path: Path,
+) -> None:
+    """What was fastest from its ninth call on was no better than the default, as though it had been luck."""
+    result = search(tmp_path, "warms")
+    assert result.is_default
+    assert "its first readings in that process took 2.4 times as long as later ones" in result.remark
+    file = tmp_path / "space.yaml"
+    file.write_text(file.read_text() + "measure: {warmup: 8}\n")
+    warm = autotune.search(file, store=tmp_path / "s.db", fresh=True)
+    assert not warm.is_default and "warm" not in warm.remark
+
+
+@pytest.mark.parametrize(
+    ("goal", "values", "says"),
+    [
+        (MetricSpec("time", "minimize", "s"), [2.4, 2.2, 2.3, 1.0, 1.1, 0.9, 1.0], True),
+        (MetricSpec("time", "maximize", "items/s"), [1.0, 1.1, 1.2, 2.0, 2.2, 1.9, 2.1], True),
+        (MetricSpec("time", "minimize", "s"), [2.4, 1.0, 2.3, 1.0, 1.1, 0.9, 1.0], False),  # one was not
+        (MetricSpec("time", "minimize", "s"), [2.4, 2.2, 2.3, 2.4], False),  # it never became warm
+        (MetricSpec("time", "minimize"), [2.4, 2.2, 2.3, 1.0, 1.1, 0.9, 1.0], False),  # a loss has no caches
+    ],
+)
+def test_when_first_readings_were_cold(goal: MetricSpec, values: list[float], says: bool) -> None:
+    fresh = [Reading("time", 9.0, context={"process": 1})] * 3
+    assert bool(say_warming(goal, [*(Reading("time", value) for value in values), *fresh])) is says
+
+
+def test_readings_that_warm_the_caches_are_compared_with_each_other() -> None:
+    """They are slower in each round; and one that was disturbed says nothing."""
+    warms = [Reading("time", 2.0, discarded="warm-up"), Reading("time", 1.0)]
+    goal = MetricSpec("time", "minimize", "s")
+    assert say_warming(goal, warms * 6) == ""
+    cold = [replace(reading, value=1.5 * reading.value) for reading in warms]
+    disturbed = Reading("time", 0.9, discarded="disturbed")
+    assert "1.5 times as long" in say_warming(goal, [*cold, disturbed, *cold, *warms * 6])
 
 
 def test_a_gain_is_that_of_runs_in_fresh_processes(tmp_path: Path) -> None:
