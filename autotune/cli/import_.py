@@ -40,7 +40,7 @@ def command(recording: Path, output: Path | None, force: bool, store: str | None
         return _archive(recording, store, as_json)
     if is_database(recording):
         raise InputError(_no_recording(recording))
-    return _recording(recording, output, force, as_json)
+    return _recording(recording, output, force, store, as_json)
 
 
 def _no_recording(database: Path) -> Problem:
@@ -80,7 +80,7 @@ def _archive(file: Path, store: str | None, as_json: bool) -> int:
     return 0
 
 
-def _recording(recording: Path, output: Path | None, force: bool, as_json: bool) -> int:
+def _recording(recording: Path, output: Path | None, force: bool, store: str | None, as_json: bool) -> int:
     from autotune.interop.space_files.kernel_tuner import space_document
     from autotune.measure.recordings.read import read_recording
     from autotune.measure.recordings.recording import TIME
@@ -127,5 +127,5 @@ def _recording(recording: Path, output: Path | None, force: bool, as_json: bool)
         if recorded.objectives and TIME not in recorded.objectives:
             tuned = listed([one_line(name) for name in recorded.objectives])
             echo(f"it was tuned for {tuned}, and this space is for time: its 'metrics' say what for")
-        echo(f"next:  autotune search {as_argument(file)}")
+        echo(f"next:  autotune search {as_argument(file)}{same_store(store)}")
     return 0

@@ -20,7 +20,7 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, TrialState
 
-from autotune.errors import InputError
+from autotune.errors import InputError, nearest
 from autotune.interop.arguments import Engine, rules_of, spec_of
 from autotune.interop.for_optuna.draws import SoFar, draw
 from autotune.interop.for_optuna.given import GivenSpace, suggest
@@ -135,6 +135,7 @@ class AutotuneSampler(BaseSampler):
             memory = self._remembered(study)
             if trial.number in memory.superfluous:
                 raise optuna.TrialPruned(NOTHING_LEFT)
+            self._warn_of_stranger(memory, param_name)
             plan, so_far = memory.plan_for(trial), self._so_far(study, trial, param_name, param_distribution)
             refused = self._refusal(study, trial, param_name, plan, so_far)
             if plan is not None:
@@ -175,6 +176,15 @@ class AutotuneSampler(BaseSampler):
         if memory is None or memory.storage is not study._storage or memory.study_id != study._study_id:
             memory = self._memory = Memory.of(study, DefineByRun(self._rules))
         return memory
+
+    def _warn_of_stranger(self, memory: Memory, name: str) -> None:
+        """Once of each: it may be a knob's name with a slip, and then that knob is not searched."""
+        if self._given is None or name in self._given.names or name in memory.strangers:
+            return
+        memory.strangers.add(name)
+        hint = nearest(name, sorted(self._given.names))
+        text = f"the space has no knob {name!r}, which is drawn at random"
+        warn(f"{text}. {hint}" if hint else text)
 
     def _planning(self, study: optuna.Study) -> Planning:
         return Planning(study, self._remembered(study), self._engine, self._given, self._rules)

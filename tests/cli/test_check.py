@@ -134,6 +134,19 @@ def test_nothing_is_said_of_the_time_of_a_replay(tmp_path: Path) -> None:
     assert "at worst" not in check(tmp_path)
 
 
+def test_a_recorded_search_learns_from_another_wherever_it_is_replayed(tmp_path: Path) -> None:
+    """It had named this machine as where the other one was measured; and the hint left out the store."""
+    for name, slow in (("one", 1.0), ("two", 1.5)):
+        entries = {str(x): {"x": x, "time": slow * x} for x in range(1, 11)}
+        head = {"kernel_name": name, "tune_params_keys": ["x"], "tune_params": {"x": [*range(1, 11)]}}
+        (tmp_path / f"{name}.json").write_text(json.dumps({**head, "cache": entries}))
+        said = autotune(tmp_path, "import", f"{name}.json", "--store", "studies.db").stdout
+        assert f"next:  autotune search {name}.yaml --store studies.db\n" in said
+        searched = autotune(tmp_path, "search", f"{name}.yaml", "--store", "studies.db")
+        assert searched.returncode == 0
+    assert "note: learning from 10 trials of study one#1\n" in searched.stderr
+
+
 def test_an_import_says_that_its_recording_breaks_off(tmp_path: Path) -> None:
     entries = ", ".join(f'"{x}": {{"x": {x}, "time": {x}.0}}' for x in (1, 2))
     head = (

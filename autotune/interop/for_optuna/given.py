@@ -39,6 +39,11 @@ class GivenSpace(Translation):
             for place, cell in enumerate(knob.cells)
         }
 
+    @property
+    def names(self) -> set[str]:
+        """What a study's code may ask for."""
+        return {knob.name for knob in self.space.knobs} | self._parts.keys()
+
     def asked(self, params: Mapping[str, Any]) -> dict[str, Value | None]:
         found: dict[str, Value | None] = {}
         for knob in self.space.knobs:

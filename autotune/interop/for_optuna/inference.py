@@ -74,6 +74,12 @@ class InferredSpace(Translation):
             raise UnplannedError(name)
         return nearest(planned, distribution)
 
+    def configuration(
+        self, params: Mapping[str, Any], plan: Mapping[str, Value] | None = None, *, complete: bool = False
+    ) -> Configuration | None:
+        # What a complete trial did not ask for its code did not have: nobody knows what it ran with.
+        return super().configuration(params, plan)
+
     def adapts(self, name: str) -> bool:
         return name in self.moving
 
@@ -141,8 +147,13 @@ class DefineByRun:
         if self.from_failure:
             self._rows, self.from_failure, self.found = [], False, None
         self._rows.append(trial)
-        if self.found is None or not explained or self._has_settled(self.found):
+        if self.found is None or not explained or self._has_settled(self.found) or self._has_more(self.found):
             self.found = infer(self._rows, self.rules)
+
+    def _has_more(self, found: InferredSpace) -> bool:
+        """Whether a parameter that is left out was first asked for just long enough ago to be searched."""
+        before, recent = self._rows[-RECENT - 1 : -RECENT], self._rows[-RECENT:]
+        return any(_added(name, [*before, *recent]) for name in found.loose)
 
     def _has_settled(self, found: InferredSpace) -> bool:
         """Whether a range that moved has been the same, but for one change, for a while."""
@@ -164,9 +175,25 @@ class DefineByRun:
 def infer(trials: Sequence[FrozenTrial], rules: Sequence[Rule]) -> InferredSpace | None:
     """The space that explains ``trials``; ``None`` where they have nothing in common.
 
-    Trials from before a range changed, with a value that is no longer in it, are left aside. The first of the
-    other trials' values are the defaults: a trial that was made already, not a guess to try.
+    Trials from before a range changed, with a value that is no longer in it, are left aside. So are those
+    from before the study's code began to ask for a parameter, once :data:`RECENT` trials have asked for it.
+    The first of the other trials' values are the defaults: a trial that was made already, not a guess to try.
     """
+    found = _explaining(trials, rules)
+    names = {name for trial in trials[-1:] for name in trial.distributions}
+    loose = names if found is None else names & found.loose
+    since = max((_added(name, trials) for name in loose), default=0)
+    return _explaining(trials[since:], rules) if since else found
+
+
+def _added(name: str, trials: Sequence[FrozenTrial]) -> int:
+    """From which of ``trials`` on all ask for the parameter; 0 where it was not added to the study's code."""
+    asked = [name in trial.distributions for trial in trials]
+    since = asked.index(True) if True in asked else 0
+    return since if since <= len(asked) - RECENT and all(asked[since:]) else 0
+
+
+def _explaining(trials: Sequence[FrozenTrial], rules: Sequence[Rule]) -> InferredSpace | None:
     called = knob_names(name for trial in trials for name in trial.distributions)
     parameters, moving = _parameters(trials, called)
     rows = [row for trial in trials if (row := _row(trial, parameters)) is not None]

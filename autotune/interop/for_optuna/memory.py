@@ -43,6 +43,8 @@ class Memory:
     superfluous: set[int] = field(default_factory=set)
     """Trials for which nothing was left."""
     warned: bool = False
+    strangers: set[str] = field(default_factory=set)
+    """Parameters that were warned of, as the space that was given has no such knob."""
 
     @classmethod
     def of(cls, study: optuna.Study, define_by_run: DefineByRun) -> Memory:

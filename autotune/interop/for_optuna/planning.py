@@ -80,6 +80,7 @@ class Planning:
         memory, trials = self.memory, trials_of(self.study)
         translation = self._translation(trials, search_space)
         if translation is None:
+            memory.advisor = None  # it knows a space that the study no longer has
             return None
         if memory.advisor is None or memory.advisor.translation is not translation:
             memory.advisor = Advisor(translation, metrics_of(self.study), self.engine)

@@ -84,12 +84,15 @@ def observation(
     How long it took is left out: it differs from run to run, and a seeded study shall not.
     """
     status = status_of(trial)
-    values = {_metric(name): value for name, value in constraints_of(trial).items()}
+    limits = {_metric(name): value for name, value in constraints_of(trial).items()}
+    values = dict(limits)
     has_goals = trial.values is not None and len(trial.values) == len(metrics)
     if has_goals:
         values |= {metric.name: value for metric, value in zip(metrics, trial.values, strict=True)}
     if status.failed or not has_goals:
-        return Observation(configuration, status, bounded=values if status is Status.WRONG else {})
+        # What a pruned trial reported last is no final value.
+        measured = limits if trial.state is TrialState.PRUNED and steps(trial) < longest else values
+        return Observation(configuration, status, bounded=measured if status is Status.WRONG else {})
     if not trial.intermediate_values:
         return Observation(configuration, status, values)
     early = status is Status.PRUNED and steps(trial) < longest

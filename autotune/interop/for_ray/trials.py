@@ -55,7 +55,8 @@ class TuneTrial:
         """
         status = self._status(metrics, longest)
         if status.failed:
-            return Observation(self.configuration, status, reason=self.reason)
+            bounded = self._past_bounds(metrics, longest) if status is Status.WRONG else {}
+            return Observation(self.configuration, status, bounded=bounded, reason=self.reason)
         if longest < 2 or sum(metric.goal is not None for metric in metrics) > 1:
             return Observation(self.configuration, status, self.metrics, reason=self.reason)
         early = status is Status.PRUNED and 0 < self.last < longest
@@ -76,9 +77,16 @@ class TuneTrial:
             return Status.DIVERGED
         if any(_beyond(metric, self.metrics.get(metric.name)) for metric in metrics):
             return Status.WRONG
-        stopped = not self.by_itself and self.last < longest
         missing = any(name not in self.metrics for name in goals)
-        return Status.PRUNED if self.pruned or stopped or missing else Status.OK
+        return Status.PRUNED if self.pruned or self._stopped(longest) or missing else Status.OK
+
+    def _stopped(self, longest: int) -> bool:
+        return not self.by_itself and self.last < longest
+
+    def _past_bounds(self, metrics: Sequence[MetricSpec], longest: int) -> dict[str, float]:
+        """What was measured of a trial past a bound; its goals are not final where it was stopped."""
+        final = {m.name for m in metrics if not (m.goal and self._stopped(longest))}
+        return {n: value for n, value in self.metrics.items() if n in final and math.isfinite(value)}
 
 
 def _is_number(value: object) -> bool:

@@ -160,11 +160,13 @@ def _sort(domain: Mapping[str, object]) -> str:
 
 def _source(store: Store, chosen: Chosen) -> Source:
     _, results = store.results_from(chosen.study.id, 0)
+    # A replay measured nothing on the machine that it ran on.
+    environment = {} if chosen.study.replayed else store.environment(chosen.study.environment_hash)
     return Source(
         label=chosen.study.label,
         observations=tuple(observe_record(result) for result in results[: chosen.results]),
         facts={
-            "device": device_of(store.environment(chosen.study.environment_hash)),
+            "device": device_of(environment),
             "workload": ", ".join(f"{name} {value}" for name, value in chosen.study.workload.items()),
         },
         apart=chosen.apart,

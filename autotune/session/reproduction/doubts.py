@@ -12,8 +12,9 @@ from autotune.provenance.host.processor import read_processor
 from autotune.provenance.host.system import System
 from autotune.provenance.software import read_packages
 from autotune.session.engine import engine
+from autotune.session.opening.sources import SETTING
 from autotune.space.configuration import Configuration
-from autotune.store.records import Document, StudyRecord, TrialRecord
+from autotune.store.records import Document, SessionRecord, StudyRecord, TrialRecord
 from autotune.store.store import Store
 
 NUMERIC = ("numpy", "scipy", "scikit-learn", "scikit-optimize", "optuna", "cmaes", "torch")
@@ -30,6 +31,7 @@ def doubts(
     found = (
         *_missing(store, study, number),
         *(f"the store was edited: {said}" for trial in earlier for said in _inconsistent(store, trial)),
+        *_changed_sources(store, session),
         *_changed_code(session.settings.get("engine", {})),
         *_changed_software(environment),
     )
@@ -45,17 +47,35 @@ def _missing(store: Store, study: StudyRecord, number: int) -> Iterator[str]:
         yield f"the store was edited: there is no trial {gap}"
 
 
-def _inconsistent(store: Store, trial: TrialRecord) -> Iterator[str]:
+def _changed_sources(store: Store, session: SessionRecord) -> Iterator[str]:
+    """How the earlier studies that the session learned from are no longer what they were."""
+    studies = {study.id: study for study in store.studies()}
+    for source in session.settings.get(SETTING) or ():
+        study = studies.get(source["study"])
+        if study is None:
+            yield f"study #{source['study']}, which it learned from, is no longer in the store"
+            continue
+        count = len(store.results_from(study.id, 0)[1])
+        if count < source["trials"]:
+            lost = source["trials"] - count
+            yield f"the store was edited: {lost} results of {study.label}, which it learned from, are gone"
+        for trial in store.trials(study.id, purpose="search"):
+            for said in _inconsistent(store, trial, f" of {study.label}"):
+                yield f"the store was edited: {said}"
+
+
+def _inconsistent(store: Store, trial: TrialRecord, of_study: str = "") -> Iterator[str]:
     """How a trial's row contradicts itself or the trial's readings."""
+    which = f"trial {trial.number}{of_study}"
     if Configuration(dict(trial.configuration)).hash != trial.hash:
-        yield f"the configuration of trial {trial.number} is not the one that its hash stands for"
+        yield f"the configuration of {which} is not the one that its hash stands for"
     if trial.told is None:
         return
     read = estimates(store.readings(trial.id))
     for name, recorded in trial.metrics.items():
         if name in read and not _alike(read[name].value, recorded.value):
             yield (
-                f"{name} of trial {trial.number} is {recorded.value:.6g}, but the median of its"
+                f"{name} of {which} is {recorded.value:.6g}, but the median of its"
                 f" {read[name].n} readings is {read[name].value:.6g}"
             )
 

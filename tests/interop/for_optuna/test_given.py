@@ -47,11 +47,19 @@ class TestGivenSpace:
         assert sorted(t.params["a"] for t in found.trials) == [1, 2, 4, 8]
         assert all(t.params["a"] * t.params["b"] == 8 for t in found.trials)
 
+    @pytest.mark.filterwarnings("ignore:the space has no knob")
     def test_what_it_does_not_know_is_drawn_at_random(self) -> None:
         found = study(
             lambda trial: kernel(trial) + trial.suggest_float("noise", 0.0, 1.0), space=SPACE, trials=5
         )
         assert len({params["noise"] for params in tried(found)}) == 5
+
+    def test_warns_once_of_a_parameter_that_the_space_has_not(self) -> None:
+        """A slip in a knob's name left the knob alone for the whole study, and nothing was said."""
+        said = r"^the space has no knob 'tile_mm', which is drawn at random\. did you mean 'tile_m'\?$"
+        with pytest.warns(UserWarning, match=said) as seen:
+            study(lambda trial: trial.suggest_int("tile_mm", 1, 64), space=SPACE, trials=5)
+        assert [warning.filename for warning in seen] == [__file__]
 
     def test_every_kind_of_knob_by_suggest(self, tmp_path: Path) -> None:
         space = Space(

@@ -154,6 +154,22 @@ def test_a_range_that_moves_is_the_widest() -> None:
     assert learner.found.whole
 
 
+def test_a_parameter_that_was_added_is_searched_once_ten_trials_have_it() -> None:
+    """It had been left out for good. What ran before the edit had some value that nobody knows."""
+    old, new = trial(depth=(2, DEPTH)), trial(depth=(2, DEPTH), rate=(0.1, RATE))
+    learner = DefineByRun([])
+    for one in [*[old] * 4, *[new] * 9]:
+        learner.learn(one)
+    assert learner.found is not None
+    assert learner.found.distributions == {"depth": DEPTH}
+    learner.learn(new)
+    assert learner.found.distributions == {"depth": DEPTH, "rate": RATE}
+    assert learner.found.whole
+    assert learner.found.configuration(old.params, {"depth": 2}, complete=True) is None
+    learner.learn(old)  # so it was no edit
+    assert learner.found.distributions == {"depth": DEPTH}
+
+
 def test_a_value_outside_its_own_range_shows_nothing() -> None:
     """As Optuna takes one that was enqueued."""
     learner = DefineByRun([])

@@ -242,6 +242,31 @@ class TestDefineByRun:
         assert median(study(training, trials=30, seed=seed).best_value for seed in range(5)) < 0.001
         resumes_the_same(training, tmp_path)
 
+    def test_a_parameter_that_was_added_is_searched(self, tmp_path: Path) -> None:
+        """It had been drawn at random from then on: the median of these had been 0.05."""
+
+        def training(trial: optuna.Trial) -> float:
+            loss = (trial.suggest_float("momentum", 0.0, 1.0) - 0.3) ** 2
+            if trial.number < 8:
+                return loss
+            return 0.1 + loss + math.log10(trial.suggest_float("rate", 1e-6, 1.0, log=True) / 0.01) ** 2
+
+        def best_since(found: optuna.Study) -> float:
+            return min(t.value for t in found.trials[8:] if t.value is not None) - 0.1
+
+        assert median(best_since(study(training, trials=36, seed=seed)) for seed in range(5)) < 0.003
+        resumes_the_same(training, tmp_path)
+
+    def test_goes_on_where_all_parameters_have_other_names(self) -> None:
+        """It had ended, since nothing was left of the space that it had known."""
+
+        def objective(trial: optuna.Trial) -> float:
+            if trial.number < 3:
+                return float(trial.suggest_int("old", 1, 4))
+            return trial.suggest_float("new", 0.0, 1.0)
+
+        assert len(study(objective, trials=16).trials) == 16
+
     def test_goes_on_where_a_trial_asks_for_something_new(self) -> None:
         def objective(trial: optuna.Trial) -> float:
             if not trial.suggest_categorical("dropout", [False, True]):

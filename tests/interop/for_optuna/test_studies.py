@@ -14,9 +14,11 @@ import optuna
 import pytest
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from autotune.interop.for_optuna.trials import observation
 from autotune.interop.optuna import AutotuneSampler, suggest
 from autotune.space.knobs import IntegerRange, Permutation
 from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
 from tests.interop.for_optuna.cases import (
     RULE,
     SPACE,
@@ -312,6 +314,19 @@ class TestStudies:
         found.optimize(bounded, n_trials=40)
         assert found.best_value < 26.0
         assert found.trials[0].system_attrs["constraints"] == far(found.trials[0])
+
+    def test_what_a_pruned_trial_past_a_constraint_reported_is_no_final_value(self) -> None:
+        """The loss after two of nine steps had counted as that of the whole trial."""
+        configuration = Space([IntegerRange("a", 1, 4)]).configuration({"a": 1})
+        pruned = create_trial(
+            state=TrialState.PRUNED,
+            value=5.0,
+            intermediate_values={1: 5.0},
+            system_attrs={"constraints": [2.0]},
+        )
+        loss = MetricSpec("value", goal="minimize")
+        assert observation(pruned, configuration, [loss], 9).bounded == {"constraint 0": 2.0}
+        assert observation(pruned, configuration, [loss], 2).bounded == {"constraint 0": 2.0, "value": 5.0}
 
     def test_with_hyperband(self) -> None:
         def steps(trial: optuna.Trial) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from autotune.provenance.environment import capture
 from autotune.session.asktell import AskTell
 from autotune.session.reproduction.doubts import doubts
 from autotune.store.store import Store
-from tests.session.bowl import spec
+from tests.session.bowl import bowl, spec
 
 
 def edited(file: Path) -> list[str]:
@@ -38,3 +39,32 @@ def test_what_the_readings_say_is_no_edit_and_another_value_is(tmp_path: Path, v
         changed["time"]["value"] = 3.0
         database.execute("UPDATE trials SET metrics = ?", (json.dumps(changed),))
     assert ["the store was edited: time of trial 0 is 3, but" in text for text in edited(file)] == [True]
+
+
+def test_what_became_of_a_study_that_was_learned_from(tmp_path: Path) -> None:
+    """It had been called consistent, and the reader was asked to report a fault of autotune."""
+    file = tmp_path / "study.db"
+    for size in (1, 2):
+        of_size = replace(spec(tmp_path), workload={"size": size})
+        with AskTell(of_size, Store.open(file), capture()) as session:
+            for trial in session.ask(10):
+                session.tell(trial, time=bowl(**trial.configuration))
+
+    def said() -> list[str]:
+        with Store.open(file, readonly=True) as store:
+            study = store.study()
+            (session,) = store.sessions(study.id)
+            return list(doubts(store, study, store.trials(study.id), session.id, 9))
+
+    assert said() == ["the record is consistent, and the software is the same: please report this"]
+    with sqlite3.connect(file) as database:
+        database.execute("UPDATE readings SET value = 7.5 WHERE trial_id = 4")
+    (changed,) = said()
+    assert changed.startswith("the store was edited: time of trial 3 of bowl#1 is ")
+    with sqlite3.connect(file) as database:
+        database.execute("DELETE FROM readings WHERE trial_id IN (4, 5)")
+        database.execute("DELETE FROM trials WHERE id IN (4, 5)")
+    assert said() == ["the store was edited: 2 results of bowl#1, which it learned from, are gone"]
+    with Store.open(file) as store:
+        store.delete([1])
+    assert said() == ["study #1, which it learned from, is no longer in the store"]
