@@ -235,6 +235,7 @@ class CudaObjective(DeviceObjective):
         blocks = self.blocks(prepared.configuration)
         if prepared.emulated:
             return _OnEmulator(prepared, blocks)
+        self.require_gpu()
         return _OnDevice(prepared, blocks, self.device)
 
     def _provoke(self, loaded: Any, once: Callable[[Any], float]) -> None:

@@ -132,6 +132,11 @@ class DeviceObjective(KernelObjective):
             self._device = device
         return self._device
 
+    def require_gpu(self) -> None:
+        """Raise :class:`Infeasible` where PyTorch sees no GPU, although the driver may see one."""
+        if self.device.type != "cuda":
+            raise Infeasible("PyTorch sees no GPU here to run it on: autotune doctor says what is missing")
+
     def generator(self, rng: np.random.Generator) -> Any:
         """A ``torch.Generator`` on the device, seeded from ``rng``."""
         import torch
