@@ -223,8 +223,8 @@ class TritonObjective(DeviceObjective):
 
     def load(self, prepared: Prepared) -> Kernel:
         """What can be called. Scratch memory is full of NaN, so that nothing of an earlier trial is in it."""
-        if not self.interpreted and self.device.type != "cuda":
-            raise Infeasible("there is no GPU here to run it on")
+        if not self.interpreted:
+            self.require_gpu()
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)  # where Triton launches, wherever its tensors lie
         configuration = prepared.configuration

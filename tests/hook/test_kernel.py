@@ -193,6 +193,15 @@ def test_what_is_read_past_the_end_of_a_tensor_passes_for_no_zero(
     assert not right and all(said.startswith("out[0] is nan") for said in wrong)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_a_copy_of_what_lies_behind_an_input_is_noticed_behind_an_output(
+    process: ProcessPoolExecutor, dtype: str
+) -> None:
+    """The same bytes had lain behind both, so nothing seemed to have been written there."""
+    found = run(process, kernel_child.verdict_of_copies, dtype)
+    assert found == ["", "writes outside out", "writes outside out"]
+
+
 def test_where_nothing_seems_to_be_written_it_must_be_said(process: ProcessPoolExecutor) -> None:
     assert "written=[...]" in run(process, kernel_child.unwritten)
 

@@ -101,6 +101,28 @@ def test_a_result_without_an_answer_has_the_commonest_failure_in_its_words(tmp_p
     assert answered.why_nothing == ""
 
 
+HOT = """import autotune
+from autotune.measure.readings import Sample
+
+class Hot(autotune.Objective):
+    def measure(self, loaded, rng):
+        return Sample({"time": 1.0}, discarded="throttled")
+"""
+
+
+def test_why_all_was_lost_is_said(tmp_path: Path) -> None:
+    """On a GPU that is always too hot: the summary had only said how many were lost."""
+    (tmp_path / "hot.py").write_text(HOT)
+    space = tmp_path / "space.yaml"
+    space.write_text("autotune: 1\nname: hot\nobjective: hot.py:Hot\nknobs: {tile: {values: [1, 2]}}\n")
+    result = autotune.search(space, store=tmp_path / "study.db")
+    assert result.best is None and not result.failures
+    assert result.why_nothing.startswith(
+        "2 of 2 ended as lost, as trial 0: nothing of it counts: 20 readings"
+    )
+    assert "lost, as trial 0: nothing of it counts" in summarize(result)
+
+
 @pytest.mark.parametrize(
     ("script", "form"),
     [

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from autotune.errors import InputError, Problem
 from autotune.hook.recipes.case import is_tensor
-from autotune.measure.kernels.guarded import FENCE_BYTE, GUARD_BYTE
+from autotune.measure.kernels.guarded import FENCE_BYTE
 from autotune.measure.objective import WrongAnswer
 
 Tensor = Any
@@ -62,14 +62,17 @@ class KernelCall:
         by_name = {name: tensors.get(name, value) for name, value in self.by_name.items()}
         self.kernel.run(*positional, grid=self.grid, warmup=False, **by_name, **options)
 
-    def copies(self) -> Copies:
-        """Copies of the tensors; two names of one tensor share a copy."""
+    def copies(self, changed: Collection[str] = (), band: int = FENCE_BYTE) -> Copies:
+        """Copies of the tensors; two names of one tensor share a copy.
+
+        ``band`` fills the guard bands beside those that the kernel ``changed``.
+        """
         made: dict[Any, Copy] = {}
         found = {}
         for name, tensor in self.tensors.items():
             identity = (tensor.data_ptr(), tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype)
             if identity not in made:
-                made[identity] = Copy(tensor)
+                made[identity] = Copy(tensor, band if name in changed else FENCE_BYTE)
             found[name] = made[identity]
         return Copies(found)
 
@@ -78,11 +81,11 @@ class Copy:
     """A copy of a tensor, with the same strides, in memory of its own between two guard bands.
 
     Its address has the same remainder modulo 16 bytes as the original's, so that the same code is compiled
-    for it. The bands beside a tensor of floats are NaN, so that a value read from there is not taken for a
-    zero.
+    for it. ``band`` is what each byte of the bands is: 0xFF is NaN in every type of floats, so that a value
+    read from there is not taken for a zero.
     """
 
-    def __init__(self, tensor: Tensor) -> None:
+    def __init__(self, tensor: Tensor, band: int = FENCE_BYTE) -> None:
         import torch
 
         tensor = tensor.detach()
@@ -91,7 +94,7 @@ class Copy:
         extent = 1 + sum((length - 1) * stride for length, stride in lengths) if tensor.numel() else 0
         start = GUARD_BYTES + tensor.data_ptr() % ALIGNMENT
         end = start + extent * width
-        self._guard = FENCE_BYTE if tensor.is_floating_point() else GUARD_BYTE
+        self._guard = band
         raw = torch.full((end + GUARD_BYTES,), self._guard, dtype=torch.uint8, device=tensor.device)
         self._bands = (raw[:start], raw[end:])
         memory = raw[start:end].view(tensor.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,13 @@ from autotune.errors import InputError, Problem, nearest
 from autotune.hook.kernels.call import Copies, KernelCall, Tensor
 from autotune.measure.gpu.tensors import same_bytes, unchanged
 from autotune.measure.kernels.device_objective import CHECKS, DeviceObjective
+from autotune.measure.kernels.guarded import FENCE_BYTE, GUARD_BYTE
 from autotune.measure.objective import Context
 from autotune.space.configuration import Configuration
+
+BANDS = (GUARD_BYTE, FENCE_BYTE)
+"""What lies beside outputs, in one check and in the next. A kernel that copies too far writes there what lies
+beside its input, which is NaN; but beside what it works on in place it must read nothing other than NaN."""
 
 
 class CallObjective(DeviceObjective):
@@ -86,9 +92,12 @@ class CallObjective(DeviceObjective):
         self.apparatus.events.synchronise()
         return tensors
 
-    def _fresh(self) -> Copies:
-        """Copies of the call's tensors; those that are only written are filled with poison."""
-        copies = self.kernel_call.copies()
+    def _fresh(self, band: int) -> Copies:
+        """Copies of the call's tensors; those that are only written are filled with poison.
+
+        ``band`` fills the guard bands beside the outputs.
+        """
+        copies = self.kernel_call.copies(self.expected, band)
         for name, poison in self.poison.items():
             copies.made[name].tensor.copy_(poison)
         return copies
@@ -111,8 +120,8 @@ class CallObjective(DeviceObjective):
     def check(self, loaded: Any, rng: np.random.Generator) -> Mapping[str, float]:
         errors = [0.0]
         others = {n: t for n, t in self.kernel_call.tensors.items() if n not in self.expected}
-        for _ in range(CHECKS if self.device.type == "cuda" else 1):
-            copies = self._fresh()
+        for band in islice(cycle(BANDS), CHECKS if self.device.type == "cuda" else len(BANDS)):
+            copies = self._fresh(band)
             tensors = copies.tensors
             self.kernel_call.run(loaded, tensors)
             self.apparatus.events.synchronise()

@@ -111,6 +111,12 @@ def find_compiler(newest: int | None = None) -> CudaCompiler | None:
     return nvcc if newest is None or nvcc.version[0] <= newest else None
 
 
+def package(newest: int | None) -> str:
+    """What to ``pip install`` for an NVRTC of at most that major version of CUDA; ``None``: any."""
+    # Before CUDA 13 the package has the version in its name.
+    return "'nvidia-cuda-nvrtc>=13'" if newest is None or newest >= 13 else f"nvidia-cuda-nvrtc-cu{newest}"
+
+
 def options(architecture: str, macros: Mapping[str, Value]) -> list[str]:
     """The options that NVRTC and nvcc share: the architecture (``sm_90``) and each macro's value."""
     return [f"--gpu-architecture={architecture}", *definitions(macros)]

@@ -75,6 +75,14 @@ class Driver:
         return Module(self, module)
 
 
+def served_major() -> int | None:
+    """The major version of CUDA that the driver here serves; ``None`` without a driver. Touches no device."""
+    try:
+        return Driver().version()[0]
+    except (OSError, DriverError):
+        return None
+
+
 class Module:
     """A loaded cubin; unloaded when it is garbage."""
 

@@ -1,6 +1,6 @@
 """Run as a program: tries what needs PyTorch and Triton, and prints the result of each step as JSON.
 
-``python probing.py device`` tries PyTorch on the first GPU, and a CUDA graph there. ``python probing.py
+``python probing.py device`` tries PyTorch, a CUDA graph and Triton on the first GPU. ``python probing.py
 interpreter`` runs a kernel in Triton's interpreter on the CPU. Each step prints ``{"step", "works",
 "detail"}`` on a line of its own as soon as it is done, so that a crash in one does not hide those before it.
 """
@@ -65,21 +65,33 @@ def graph_capture() -> str:
 def interpreter() -> str:
     os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is loaded
     import numpy
+
+    return f"{doubled('cpu')} with numpy {numpy.__version__}"
+
+
+def triton_on_device() -> str:
+    # It also needs a C compiler and Python's headers here, for what launches kernels.
+    return f"{doubled('cuda:0')} compiled, launched and answered on the GPU"
+
+
+def double(x, y, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803 - it is Triton's
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+
+def doubled(device: str) -> str:
+    """Triton's version, if a kernel doubles numbers there."""
     import torch
 
     triton: Any = importlib.import_module("triton")
     globals()["tl"] = importlib.import_module("triton.language")
 
-    def double(x: Any, y: Any, n: Any, BLOCK: tl.constexpr) -> None:  # noqa: N803
-        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-        tl.store(y + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
-
-    x = torch.arange(10, dtype=torch.float32)
+    x = torch.arange(10, dtype=torch.float32, device=device)
     y = torch.zeros_like(x)
     triton.jit(double)[(3,)](x, y, 10, BLOCK=4)
     if y.tolist() != (2 * x).tolist():
-        raise RuntimeError(f"wrong answers: triton {triton.__version__} with numpy {numpy.__version__}")
-    return f"triton {triton.__version__} with numpy {numpy.__version__}"
+        raise RuntimeError(f"wrong answers of triton {triton.__version__}")
+    return f"triton {triton.__version__}"
 
 
 def main() -> None:
@@ -87,6 +99,7 @@ def main() -> None:
         attempt("interpreter", interpreter)
     elif attempt("torch", torch_on_device):
         attempt("graph", graph_capture)
+        attempt("triton", triton_on_device)
 
 
 if __name__ == "__main__":

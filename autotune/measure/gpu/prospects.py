@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autotune.measure.gpu import probing
-from autotune.measure.gpu.cuda_compiler import CudaCompiler, find_compiler, options
+from autotune.measure.gpu.cuda_compiler import CudaCompiler, architecture, find_compiler, options, package
+from autotune.measure.gpu.driver import served_major
 from autotune.measure.gpu.nvrtc import CompilerRefusal
 from autotune.provenance.device import query_gpus
 from autotune.provenance.host.gpus import Gpus, GpuState, read_gpus
@@ -32,7 +33,8 @@ REQUIRED = (DRIVER, TORCH)
 """Without these nothing can be measured on a GPU."""
 
 _KERNEL = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2.0f; }'
-_ARCHITECTURE = "sm_90"
+_ELSEWHERE = "sm_90"
+"""What to compile for where there is no GPU."""
 
 Steps = Mapping[str, tuple[bool, str]]
 """For each step of a probing process: whether it works, and the detail."""
@@ -52,9 +54,9 @@ def prospects() -> tuple[Capability, ...]:
         clocks(gpus, states),
         torch_on_gpu(device),
         graph(device),
-        triton(),
+        triton(device),
         interpreter(emulated),
-        cuda_compiler(_major(gpus)),
+        cuda_compiler(served_major(), _architecture(seen)),
         cupy(),
         emulator(),
     )
@@ -145,12 +147,16 @@ def graph(device: Steps) -> Capability:
     return Capability("graph capture", works, detail, needed, remedy)
 
 
-def triton() -> Capability:
-    """Whether it is installed with its own assembler, so that it compiles for GPUs that are elsewhere."""
+def triton(device: Steps) -> Capability:
+    """On a GPU whether it runs a kernel; without one whether it can compile for GPUs that are elsewhere."""
     needed = "objectives triton-*; without a GPU: compiling only"
     spec = importlib.util.find_spec("triton")
     if spec is None or spec.origin is None:
         return Capability(TRITON, False, "not installed", needed, "pip install torch triton")
+    if "triton" in device:
+        works, detail = device["triton"]
+        remedy = "" if works else "it needs a C compiler and Python's headers: apt install gcc python3-dev"
+        return Capability(TRITON, works, detail, needed, remedy)
     assembler = sorted(Path(spec.origin).parent.glob("backends/nvidia/bin/ptxas*"))
     detail = f"{_version('triton')}, {'with its own ptxas' if assembler else 'without ptxas'}"
     remedy = "" if assembler else "pip install --force-reinstall triton"
@@ -171,21 +177,25 @@ def interpreter(emulated: Steps) -> Capability:
 # -- CUDA C ------------------------------------------------------------------------------------
 
 
-def cuda_compiler(newest: int | None) -> Capability:
-    """Compile a kernel, for a GPU that need not be here."""
+def cuda_compiler(newest: int | None, wanted: str = _ELSEWHERE) -> Capability:
+    """Compile a kernel for the architecture ``wanted``; ``newest``: the CUDA that the driver serves."""
     needed = "objectives cuda-*; without a GPU: compiling only"
-    older = newest is not None and newest < 13  # whose package has the version in its name
-    remedy = f"pip install nvidia-cuda-nvrtc-cu{newest}" if older else 'pip install "nvidia-cuda-nvrtc>=13"'
+    remedy = f"pip install {package(newest)}"
     try:
         compiler: CudaCompiler | None = find_compiler(newest)
         if compiler is None:
             served = "" if newest is None else f" as old as the driver, which serves CUDA {newest}"
             return Capability(COMPILER, False, f"neither NVRTC nor nvcc is here{served}", needed, remedy)
         identity = compiler.identity.splitlines()[0]
-        cubin, _ = compiler.compile(_KERNEL, "twice.cu", options(_ARCHITECTURE, {}))
     except (CompilerRefusal, OSError) as error:
         return Capability(COMPILER, False, str(error)[:300], needed, remedy)
-    return Capability(COMPILER, True, f"{identity}: {len(cubin)} bytes for {_ARCHITECTURE}", needed)
+    try:
+        cubin, _ = compiler.compile(_KERNEL, "twice.cu", options(wanted, {}))
+    except (CompilerRefusal, OSError) as error:
+        detail = f"{identity} does not compile for {wanted}: {' '.join(str(error).split())}"[:300]
+        remedy = f"a release of CUDA's compiler that knows {wanted}, in place of this one"
+        return Capability(COMPILER, False, detail, needed, remedy)
+    return Capability(COMPILER, True, f"{identity}: {len(cubin)} bytes for {wanted}", needed)
 
 
 def cupy() -> Capability:
@@ -255,5 +265,8 @@ def _version(distribution: str) -> str:
         return ""
 
 
-def _major(gpus: Gpus) -> int | None:
-    return int(gpus.cuda.split(".")[0]) if gpus.cuda else None
+def _architecture(seen: Sequence[Mapping[str, object]]) -> str:
+    """That of the first GPU, which a search measures on; releases of the compiler do not know every GPU."""
+    if not seen or "major" not in seen[0]:
+        return _ELSEWHERE
+    return architecture(float(f"{seen[0]['major']}.{seen[0].get('minor', 0)}"))

@@ -11,8 +11,14 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from autotune.measure.clocks import perf_counter
-from autotune.measure.gpu.cuda_compiler import CudaCompiler, architecture, find_compiler, options
-from autotune.measure.gpu.driver import Dimensions, Driver, DriverError
+from autotune.measure.gpu.cuda_compiler import (
+    CudaCompiler,
+    architecture,
+    find_compiler,
+    options,
+    package,
+)
+from autotune.measure.gpu.driver import Dimensions, Driver, served_major
 from autotune.measure.gpu.nvrtc import CompilerRefusal
 from autotune.measure.gpu.ptxas import KernelResources, names_kernels, read_log
 from autotune.measure.gpu.shaking import shaken, shares_between_threads
@@ -201,12 +207,12 @@ class CudaObjective(DeviceObjective):
 
     @cached_property
     def _compiler(self) -> CudaCompiler:
-        served = _driver_major()
+        served = served_major()
         compiler = find_compiler(served)
         if compiler is None:
             fitting = "" if served is None else f" of CUDA {served} or before, which the driver serves"
             raise CompilerRefusal(
-                f"no CUDA compiler{fitting}: pip install nvidia-cuda-nvrtc, or put nvcc on the PATH"
+                f"no CUDA compiler{fitting}: pip install {package(served)}, or put nvcc on the PATH"
             )
         return compiler
 
@@ -229,6 +235,7 @@ class CudaObjective(DeviceObjective):
         blocks = self.blocks(prepared.configuration)
         if prepared.emulated:
             return _OnEmulator(prepared, blocks)
+        self.require_gpu()
         return _OnDevice(prepared, blocks, self.device)
 
     def _provoke(self, loaded: Any, once: Callable[[Any], float]) -> None:
@@ -330,14 +337,6 @@ def _values(arguments: Sequence[Any]) -> list[Any]:
 def _dimensions(grid: Sequence[int]) -> Dimensions:
     x, y, z = (*grid, 1, 1)[:3]
     return x, y, z
-
-
-def _driver_major() -> int | None:
-    """The major version of CUDA that the driver here serves; ``None`` without a driver."""
-    try:
-        return Driver().version()[0]
-    except (OSError, DriverError):
-        return None
 
 
 __all__ = ["Block", "CudaObjective", "Loaded", "Program", "Tensor", "refuse_over_limits"]

@@ -89,8 +89,9 @@ class DeviceObjective(KernelObjective):
     copy to the host. A baseline may be a :class:`~autotune.measure.kernels.library_call.LibraryCall`, which
     is not passed to ``call``.
 
-    The workload may have ``device`` (``cuda:1``; default: the first GPU, else the CPU) and ``caches``:
-    ``cold`` (the default on a GPU: no input of a call is in a cache) or ``warm``.
+    The workload may have ``device`` (``cuda:1``, of the GPUs that the process sees, which with ``measure:
+    {gpus: 1}`` is only one; default: the first GPU, else the CPU) and ``caches``: ``cold`` (the default on a
+    GPU: no input of a call is in a cache) or ``warm``.
     """
 
     device_facts: ClassVar[tuple[str, ...]] = ("device", "caches", "energy")
@@ -122,8 +123,19 @@ class DeviceObjective(KernelObjective):
             import torch
 
             named = self.context.workload.get("device") or ("cuda" if torch.cuda.is_available() else "cpu")
-            self._device = torch.device("cuda:0" if named == "cuda" else named)  # PyTorch goes by number
+            device = torch.device("cuda:0" if named == "cuda" else named)  # PyTorch goes by number
+            if device.type == "cuda" and 0 < (seen := torch.cuda.device_count()) <= device.index:
+                raise Infeasible(
+                    f"there is no {named}: the last GPU that this process sees is cuda:{seen - 1}; with "
+                    "measure: {gpus: N} a worker sees its own alone, as cuda:0: CUDA_VISIBLE_DEVICES chooses"
+                )
+            self._device = device
         return self._device
+
+    def require_gpu(self) -> None:
+        """Raise :class:`Infeasible` where PyTorch sees no GPU, although the driver may see one."""
+        if self.device.type != "cuda":
+            raise Infeasible("PyTorch sees no GPU here to run it on: autotune doctor says what is missing")
 
     def generator(self, rng: np.random.Generator) -> Any:
         """A ``torch.Generator`` on the device, seeded from ``rng``."""

@@ -34,9 +34,9 @@ class KernelObjective(Objective):
     A check runs the kernel on fresh inputs between bands of NaN, with poisoned outputs between guard bands.
     It is ``wrong`` if it writes outside an output or an input, changes an input, uses values outside of one,
     leaves an element unwritten, or errs by more than ``tolerance``. The same is done for the workloads that
-    :meth:`vary` gives. If it gives none, the kernel runs on other inputs first, so that an answer which it
-    kept from before does not pass for the right one. ``error`` is the largest error of any output over the
-    largest magnitude of its reference.
+    :meth:`vary` gives. On each of these, or on its own workload if there are none, the kernel runs on other
+    inputs first, so that what it kept from before (an answer, packed weights) does not pass for right.
+    ``error`` is the largest error of any output over the largest magnitude of its reference.
     """
 
     tolerance: ClassVar[float | Mapping[str, float] | None] = None
@@ -85,8 +85,10 @@ class KernelObjective(Objective):
             facts = self.vary(rng)
             if facts is None:
                 break
+            other = self._varied(facts)
             try:
-                self._varied(facts)._check(loaded, rng)
+                other._call_unseen(loaded, rng)
+                other._check(loaded, rng)
             except WrongAnswer as wrong:
                 shape = ", ".join(f"{name} {value}" for name, value in facts.items())
                 raise WrongAnswer(f"where the workload has {shape}: {wrong}") from wrong

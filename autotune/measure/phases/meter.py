@@ -87,7 +87,7 @@ class Meter:
         if goal not in values:
             known = ", ".join(values) or "nothing"
             message = f"measure() must return the metric {goal!r}; it returned {known}"
-            raise MissingMetricError(message) if values else TypeError(message)
+            raise MissingMetricError(message, [goal], given.facts) if values else TypeError(message)
         context = {**self.clock.context, **plain_numbers(given.context, "context")}
         facts = plain_facts(given.facts)
         return Sample(values, context, str(given.discarded or ""), facts, given.cut_off)

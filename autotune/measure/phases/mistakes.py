@@ -41,7 +41,14 @@ _SHELL_EXITS = (126, 127)
 
 
 class MissingMetricError(TypeError):
-    """An objective has measured, but not what the space file asks for."""
+    """An objective has measured, but not what the space file asks for.
+
+    Where it knows why, it says so in a fact with the name of the metric.
+    """
+
+    def __init__(self, message: str, names: Sequence[str], facts: Mapping[str, object]) -> None:
+        known = [str(facts[name]) for name in names if isinstance(facts.get(name), str)]
+        super().__init__(f"{message} ({'; '.join(known)})" if known else message)
 
 
 def mistake_in(error: BaseException) -> str:

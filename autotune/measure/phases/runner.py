@@ -323,9 +323,8 @@ class Runner:
         if outcome.status is Status.OK and missing:
             names, known = ", ".join(map(repr, missing)), ", ".join(outcome.metrics)
             with trial.during("measure"):
-                raise MissingMetricError(
-                    f"measure() or check() must return the metric {names}; they returned {known}"
-                )
+                message = f"measure() or check() must return the metric {names}; they returned {known}"
+                raise MissingMetricError(message, missing, trial.facts)
         return outcome
 
     def _trial(self) -> Trial:

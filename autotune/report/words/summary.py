@@ -233,12 +233,13 @@ def say_tried(trials: int, outside: int) -> str:
 
 
 def _why_failed(result: Result) -> list[str]:
-    """The first message of each kind of failure."""
+    """The first message of each kind of failure; where nothing succeeded, of what was lost as well."""
     if result.reason == MISTAKEN:
         return _mistake(result)
     first: dict[str, str] = {}
     for trial in result.trials:
-        if trial.status.failed and trial.message.strip():
+        lost = result.best is None and trial.status is Status.LOST
+        if (trial.status.failed or lost) and trial.message.strip():
             message = shorten_middle(trial.message, MOST_OF_A_MESSAGE)
             said = f"{trial.status}, as trial {trial.number}: {message}"
             first.setdefault(str(trial.status), _row("", said))

@@ -175,6 +175,29 @@ def verdict_past_the_end(dtype: str) -> list[str]:
     return said
 
 
+def verdict_of_copies(dtype: str) -> list[str]:
+    """What a check says of copies in blocks that divide their length, and in others; empty: right."""
+    import numpy as np
+    import torch
+
+    from autotune.hook.kernels.call import KernelCall
+    from autotune.hook.kernels.call_objective import CallObjective
+    from autotune.measure.objective import Context, WrongAnswer
+    from tests.hook.kernel_samples import copy
+
+    x = torch.arange(1, 49).to(getattr(torch, dtype))
+    call = KernelCall(copy, _grid(48), (x, torch.zeros_like(x)), {}, tuple(copy.arg_names))
+    objective = CallObjective(call, {"BLOCK": 16}, Context({}, {}, Path()))
+    said = []
+    for block in (8, 32, 64):
+        try:
+            objective.check({"BLOCK": block}, np.random.default_rng(0))
+            said.append("")
+        except WrongAnswer as wrong:
+            said.append(str(wrong))
+    return said
+
+
 def unwritten() -> str:
     """What is said where nothing seems to be written."""
     import torch

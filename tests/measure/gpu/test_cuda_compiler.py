@@ -18,6 +18,7 @@ from autotune.measure.gpu.cuda_compiler import (
     architecture,
     find_compiler,
     options,
+    package,
 )
 from autotune.measure.gpu.nvrtc import CompilerRefusal, Nvrtc, find_nvrtc
 from autotune.measure.gpu.ptxas import read_log
@@ -157,6 +158,15 @@ def test_nvrtc_here_knows_the_option() -> None:
         pytest.skip("NVRTC is not installed, or keeps nothing")
     wanted = [*options("sm_90", {"FACTOR": "3.0f"}), "--ptxas-options=-v", "--no-cache"]
     assert "scale" in read_log(nvrtc.compile(KERNEL, "scale.cu", wanted)[1])
+
+
+@pytest.mark.parametrize(
+    ("newest", "name"),
+    [(None, "'nvidia-cuda-nvrtc>=13'"), (13, "'nvidia-cuda-nvrtc>=13'"), (12, "nvidia-cuda-nvrtc-cu12")],
+)
+def test_the_package_fits_the_driver(newest: int | None, name: str) -> None:
+    """A search had named the one for CUDA 13 to a driver that serves CUDA 12."""
+    assert package(newest) == name
 
 
 def test_no_compiler_newer_than_the_driver() -> None:

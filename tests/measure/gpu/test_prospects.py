@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from autotune.cli.doctor import prospect
 from autotune.measure.gpu import probing, prospects
+from autotune.measure.gpu.cuda_compiler import find_compiler
 from autotune.provenance.host.gpus import Gpu, Gpus, GpuState
 
 
@@ -74,6 +76,33 @@ def test_steps_are_read_between_other_lines() -> None:
     assert prospects.read_steps("") == {}
 
 
+def test_triton_that_cannot_launch_on_the_gpu_is_missing() -> None:
+    """It has an assembler of its own, but compiles what launches a kernel with the machine's C compiler."""
+    pytest.importorskip("triton", reason="it is not installed")
+    step = '{"step": "triton", "works": false, "detail": "RuntimeError: Failed to find C compiler."}'
+    found = prospects.triton(prospects.read_steps(step))
+    assert not found.available and "C compiler" in found.detail and "gcc" in found.remedy
+    assert prospects.triton({"triton": (True, "launched")}).available
+
+
+def test_the_cuda_compiler_is_tried_for_the_gpu_that_is_here() -> None:
+    """It had been tried for sm_90, and each trial on an older GPU then ended as infeasible."""
+    if find_compiler() is None:
+        pytest.skip("there is no CUDA compiler")
+    turing, unknown = ({"major": major, "minor": 5} for major in (7, 1))
+    assert prospects.cuda_compiler(None, prospects._architecture([turing])).detail.endswith("for sm_75")
+    refused = prospects.cuda_compiler(None, prospects._architecture([unknown, turing]))
+    assert not refused.available and "does not compile for sm_15" in refused.detail
+    assert "knows sm_15" in refused.remedy
+
+
+def test_the_driver_is_asked_which_compiler_it_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a search asks it: the management library, which may be missing, had been asked instead."""
+    monkeypatch.setattr(prospects, "served_major", lambda: 1)
+    found = {one.name: one for one in prospects.prospects()}[prospects.COMPILER]
+    assert not found.available and "serves CUDA 1" in found.detail
+
+
 def test_all_of_it_has_a_remedy_where_it_is_missing() -> None:
     found = {one.name: one for one in prospects.prospects()}
     assert {*prospects.REQUIRED, prospects.TRITON, prospects.COMPILER, prospects.EMULATOR} <= set(found)
@@ -103,3 +132,15 @@ def test_a_kernel_runs_in_the_interpreter_or_it_is_said_why_not() -> None:
     )
     works, detail = prospects.read_steps(done.stdout)["interpreter"]
     assert detail and (works or ":" in detail)
+
+
+@pytest.mark.torch
+def test_the_kernel_of_the_probe_compiles_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter also runs what the compiler refuses: annotations, say, that are not of Triton."""
+    triton = pytest.importorskip("triton", reason="PyTorch is not installed: make test-torch installs it")
+    compiling = importlib.import_module("triton.compiler")
+    target = importlib.import_module("triton.backends.compiler").GPUTarget("cuda", 75, 32)
+    monkeypatch.setattr(probing, "tl", triton.language)
+    signature = {"x": "*fp32", "y": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+    source = compiling.ASTSource(triton.runtime.JITFunction(probing.double), signature, {"BLOCK": 4})
+    assert triton.compile(source, target=target).asm["cubin"][:4] == b"\x7fELF"

@@ -159,6 +159,30 @@ def test_an_answer_that_is_kept_for_later_calls_is_noticed() -> None:
         check(first_answer)
 
 
+def test_an_answer_that_is_kept_for_each_shape_is_noticed() -> None:
+    """As by weights that are packed once for a shape: each shape of a check had been called once."""
+
+    class Rows(Kernel):
+        def make_inputs(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+            return {"x": rng.standard_normal((int(self.context.workload["rows"]), 5), dtype=np.float32)}
+
+        def outputs(self) -> dict[str, Any]:
+            return {"out": ((int(self.context.workload["rows"]), 5), np.float32)}
+
+        def vary(self, rng: np.random.Generator) -> dict[str, int]:
+            return {"rows": int(rng.integers(1, 1000))}
+
+    kept: dict[int, np.ndarray] = {}
+
+    def first_of_its_shape(x: np.ndarray, out: np.ndarray) -> None:
+        out[...] = kept.setdefault(len(x), x + 1)
+
+    objective = Rows(Context({"rows": 4}, {}, Path()))
+    assert objective.check(right, np.random.default_rng(0))["error"] == 0
+    with pytest.raises(WrongAnswer, match=r"where the workload has rows .* out"):
+        objective.check(first_of_its_shape, np.random.default_rng(0))
+
+
 def test_what_goes_wrong_from_the_second_call_on_is_noticed() -> None:
     calls: list[int] = []
 

@@ -89,6 +89,16 @@ def test_beside_the_program_is_a_shaken_one(make: Make) -> None:
     assert set(cast(dict[str, float], code.facts["shaken"])) == {"compile_seconds"}
 
 
+@pytest.mark.torch
+def test_a_pytorch_that_sees_no_gpu_is_said(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build for the CPU, or for a newer driver: trials had crashed with 'Expected a cuda device'."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    kernel, _ = make()
+    with pytest.raises(Infeasible, match=r"PyTorch sees no GPU here .* autotune doctor"):
+        kernel.load(kernel.prepare(NOTHING))
+
+
 def test_both_are_kept(make: Make) -> None:
     make()[0].prepare(NOTHING)
     kernel, fake = make()

@@ -89,6 +89,14 @@ def test_cuda_is_its_first_device() -> None:
     assert Kernel(Context({"device": "cuda:1"}, {}, Path())).device.index == 1
 
 
+def test_a_gpu_that_a_worker_does_not_see_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ``measure: {gpus: 1}`` each trial had crashed with an invalid device ordinal."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    assert Kernel(Context({"device": "cuda:0"}, {}, Path())).device.index == 0
+    with pytest.raises(Infeasible, match=r"no cuda:1: .* sees is cuda:0.*its own alone"):
+        _ = Kernel(Context({"device": "cuda:1"}, {}, Path())).device
+
+
 @pytest.mark.parametrize("kind", [Kernel, Ragged])
 def test_a_right_kernel_passes(kind: type[Kernel]) -> None:
     assert check(right, kind) < 1e-6

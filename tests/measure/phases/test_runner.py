@@ -459,6 +459,16 @@ def test_what_cuda_says_decides_what_came_of_a_trial() -> None:
     assert outcome.message == "OutOfResources (OutOfResources: shared memory)"
 
 
+@pytest.mark.parametrize("goals", [("energy",), ("time", "energy")])
+def test_why_a_metric_is_missing_is_said_where_the_objective_knows(goals: tuple[str, ...]) -> None:
+    """A GPU of a laptop does not count energy: the kernel had been blamed for not returning it."""
+    sample = Sample({"time": 1.0}, facts={"energy": "this device does not count it"})
+    metrics = tuple(MetricSpec(name, "minimize") for name in goals)
+    outcome = Runner(Tape([sample] * 10), metrics, SETTINGS).measure(lambda: CONFIGURATION, 1)
+    assert outcome.status is Status.CRASHED
+    assert outcome.message.endswith("returned time (this device does not count it)")
+
+
 def test_a_trial_without_one_of_several_goals_is_not_ok() -> None:
     goals = (MetricSpec("time", "minimize", "s"), MetricSpec("energy", "minimize", "J"))
 

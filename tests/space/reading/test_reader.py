@@ -21,7 +21,7 @@ from autotune.space.knobs import (
     OrderedValues,
     Permutation,
 )
-from autotune.space.reading.reader import parse_spec, read_family
+from autotune.space.reading.reader import parse_spec, read_family, read_spec
 from autotune.space.spec import (
     Budget,
     MeasureSettings,
@@ -125,6 +125,15 @@ def test_the_ready_spaces_are_read() -> None:
     a_cpu_and_a_gpu = {**profile("h200"), **DEVICE}
     for path in sorted((ROOT / "searchspaces").glob("*.yaml")):
         assert read_family(path, a_cpu_and_a_gpu).name
+
+
+@pytest.mark.parametrize("name", ["triton-softmax", "triton-layer-norm"])
+@pytest.mark.parametrize("columns", [1, 768, 2048, 100_000])
+def test_the_default_of_a_ready_space_is_possible_for_rows_of_any_length(name: str, columns: int) -> None:
+    """For less than 2049 columns it was not, so a search had nothing to compare its winner with."""
+    given = {"rows": 64, "columns": columns}
+    found = read_spec(ROOT / "searchspaces" / f"{name}.yaml", device=profile("h200"), workload=given)
+    assert found.space.feasible_default() == found.space.default()
 
 
 def test_a_limit_of_time_is_for_so_many_trials() -> None:
