@@ -27,6 +27,8 @@ two but might be one. Addresses, vectors, warps, cache lines and most workloads 
 that other numbers leave remainders; an expert tries powers of two first. Measurements soon overrule this."""
 LONG = 32
 """A range of more values counts as continuous. (In a list, somebody has written down each of them.)"""
+PAIRED = 16
+"""Of up to so many items in an order each pair has a feature: of more there would be too many."""
 SMALL_TABLE = 4096
 """The positions of a knob with up to this many values are looked up rather than computed."""
 
@@ -43,8 +45,13 @@ class Features:
     continuous     its position on its scale                            none
     choice, flag   one-hot, scaled so that two choices are 1 apart      its index
     assignment     as a choice for each item                            an index an item
-    permutation    the place of each item, all under one weight         an item per place
+    permutation    the place of each item, all under one weight;        an item per place
+                   for each pair which comes first, under another
     ============== ==================================================== =======================
+
+    Orders that agree on which of two items comes first, for most pairs, are alike (Deshwal, Belakaria, Doppa
+    and Kim, Bayesian optimization over permutation spaces, AAAI 2022): what matters of a loop nest is
+    which loop is inside which.
 
     A knob that does not exist has its default's smooth features, and a code of its own.
 
@@ -185,7 +192,8 @@ def _sizes(knob: Knob) -> list[int]:
     if not knob.cells:
         return [1]
     if knob.distinct:
-        return [len(knob.cells)]
+        items = len(knob.cells)
+        return [items, items * (items - 1) // 2] if 1 < items <= PAIRED else [items]
     if _has_powers_of_two(knob):
         return [1, 1]
     return [1 if knob.ordered or len(cell.values) == 2 else len(cell.values) for cell in knob.cells]
@@ -208,7 +216,7 @@ def _table(knob: Knob) -> Floats | None:
 def _smooth(knob: Knob, cells: Integers) -> Floats:
     """The smooth features (n, ...) of one knob."""
     if knob.distinct:
-        return np.asarray(np.argsort(cells, axis=1) / max(len(knob.cells) - 1, 1))
+        return _order(np.argsort(cells, axis=1))
     if knob.ordered:
         position = _position(knob, cells[:, 0])
         if _has_powers_of_two(knob):
@@ -216,6 +224,18 @@ def _smooth(knob: Knob, cells: Integers) -> Floats:
         return position[:, None]
     parts = [_one_hot(cells[:, column], len(cell.values)) for column, cell in enumerate(knob.cells)]
     return np.hstack(parts)
+
+
+def _order(places: Integers) -> Floats:
+    """The smooth features of orders, from the place of each item (n, items)."""
+    items = places.shape[1]
+    scaled = places / max(items - 1, 1)
+    if not 1 < items <= PAIRED:
+        return np.asarray(scaled)
+    one, other = np.triu_indices(items, 1)
+    first = places[:, one] < places[:, other]
+    # Two orders that have nothing in common are 1 apart, as two choices are.
+    return np.hstack([scaled, first / math.sqrt(len(one) / 2)])
 
 
 def _one_hot(cells: Integers, count: int) -> Floats:
