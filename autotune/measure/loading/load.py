@@ -15,7 +15,7 @@ from autotune.measure.loading.facts import require_known
 from autotune.measure.loading.function import FunctionObjective
 from autotune.measure.loading.importing import line_in, load_target
 from autotune.measure.loading.target import target_file
-from autotune.measure.objective import Context, Objective, Signal
+from autotune.measure.objective import Context, Lost, Objective, Signal
 from autotune.space.spec import (
     GIVEN,
     CallableObjective,
@@ -129,6 +129,10 @@ def _construct(kind: type[Objective], context: Context, where: Location | None) 
         made = kind(context)
     except InputError:
         raise
+    except Lost as lost:
+        message = f"{kind.__name__}() cannot be made for now: {text_of(lost)}"
+        hint = "search again when it can: what was measured is in the store"
+        raise InputError(Problem(message, where, hint=hint)) from lost
     except Signal as refusal:
         raise InputError(
             Problem(f"{kind.__name__} refuses this workload: {text_of(refusal)}", where)

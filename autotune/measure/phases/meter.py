@@ -37,16 +37,15 @@ class Meter:
     def take(self, loaded: Any, rng: np.random.Generator) -> Sample:
         """One reading; raises ``TypeError`` for one that cannot be used, and what the objective raises.
 
-        One that was lost is a discarded reading, and may be taken again; a whole run is begun anew by the
-        session.
+        One that was lost is a discarded reading, and may be taken again.
         """
-        if self._curve is None:
-            try:
+        try:
+            if self._curve is None:
                 return self._plain(self._call(loaded, rng))
-            except Lost as lost:
-                return Sample({}, self.clock.context, discarded=f"lost ({lost})")
-        with self._empty_folder() as folder:
-            return self.follow(loaded, rng, Reporter(self._curve, folder=folder))
+            with self._empty_folder() as folder:
+                return self.follow(loaded, rng, Reporter(self._curve, folder=folder))
+        except Lost as lost:
+            return Sample({}, self.clock.context, discarded=f"lost ({lost})")
 
     def is_late(self, deadline: float) -> bool:
         """Whether another reading, if it took 1.5 times as long as the last, would end after the deadline."""

@@ -200,7 +200,7 @@ class Runner:
                     is_last = self._settings.warmup is None and meter.is_late(deadline)
                     counts = trial.keep(sample, meter.clock.at, "" if is_last else WARM_UP)
                 while not (counts or trial.keep(meter.take(loaded, rng), meter.clock.at)):
-                    trial.must_go_on()
+                    trial.must_go_on(meter.is_late(deadline))
             metrics = trial.estimates(self._settings.confidence)
             without_bounds = [replace(spec, at_most=None, at_least=None) for spec in self._metrics]
             status, message = beyond_bounds(without_bounds, metrics) or (Status.OK, "")

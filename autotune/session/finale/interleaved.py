@@ -9,13 +9,16 @@ from dataclasses import replace
 import numpy as np
 
 from autotune.measure.clocks import monotonic
+from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.statistics import estimate, estimates
-from autotune.session.execution.executor import Executor
+from autotune.session.execution.executor import Entrant, Executor
 from autotune.session.finale.contender import DEFAULT, Contender
 from autotune.session.finale.disturbed import undisturbed
 from autotune.session.finale.rounds import FEWEST_RUNS, MAX_ROUNDS, Rounds
+from autotune.session.ledger import MAX_ATTEMPTS
+from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.status import Status
 
@@ -44,7 +47,7 @@ def read_again(
         # In a new order each time: the first to start may get the better memory pages.
         order = np.random.default_rng([spec.search.seed, before, run]).permutation(len(contenders))
         entering_so = [contenders[place] for place in order]
-        entrants = executor.entrants([c.what for c in entering_so], run)
+        entrants = _entered(executor, [c.what for c in entering_so], run)
         entering = (monotonic() - began) / max(len(contenders), 1)
         for contender, entrant in zip(entering_so, entrants, strict=True):
             contender.entrant, contender.entering = entrant, entering
@@ -52,6 +55,19 @@ def read_again(
             contender.failure, contender.checked = entrant.failure, entrant.checked
         rounds = read_in_rounds(spec, contenders, limits, before, after_reading)
     return rounds, outcomes_of(spec, contenders)
+
+
+def _entered(executor: Executor, wanted: Sequence[Configuration | Baseline], run: int) -> list[Entrant]:
+    """The entrants. Those that were lost on their way in have tried as often as a trial of the search may."""
+    entrants = executor.entrants(wanted, run)
+    for _ in range(MAX_ATTEMPTS - 1):
+        failures = [entrant.failure for entrant in entrants]
+        lost = [place for place, one in enumerate(failures) if one and one.status is Status.LOST]
+        if not lost:
+            break
+        for place, again in zip(lost, executor.entrants([wanted[n] for n in lost], run), strict=True):
+            entrants[place] = again
+    return entrants
 
 
 def read_in_rounds(

@@ -148,6 +148,7 @@ def expire(
     out = (trials.c.study_id == study_id, trials.c.lease_until <= now, trials.c.session_id.not_in(alive))
     ids = connection.scalars(_held(*out)).all()
     why = sa.case(
+        (trials.c.message != "", trials.c.message),  # it waited to be tried again
         (trials.c.lease_until == ENDED, "its session ended before it did"),
         else_="its worker gave no sign of life until its lease ran out",
     )
@@ -169,8 +170,9 @@ def retry(
     lease_until: float,
     counts: bool,
 ) -> TrialRecord | None:
-    """Put a lost trial back; ``None`` where it is not lost (any more)."""
+    """Put a lost trial back; ``None`` where it is not lost (any more). Until it begins it says why it was."""
     row = _BLANK | {
+        "message": trials.c.message,
         "status": Status.WAITING.value,
         "attempt": trials.c.attempt + int(counts),
         "lease_until": lease_until,

@@ -229,6 +229,13 @@ def test_a_file_of_a_package_in_a_package_is_to_be_named_in_full(load: Load, tmp
             r"objective\.py:4: measure\(\) cannot be made: KeyError: 'm'",
         ),
         (
+            "import autotune\nclass measure(autotune.Objective):\n  def __init__(self, c):\n"
+            "    raise autotune.Lost('no connection')\n"
+            "  def measure(self, l, r): return 1",
+            "measure",
+            r"objective\.py: measure\(\) cannot be made for now: no connection\n  search again",
+        ),
+        (
             "import autotune\nclass measure(autotune.Objective):\n"
             "  def __init__(self, c): raise autotune.Infeasible('only float32')\n"
             "  def measure(self, l, r): return 1",

@@ -18,6 +18,7 @@ from autotune.measure.outcome import MISTAKE, Estimate, Outcome
 from autotune.measure.phases.raised import failed
 from autotune.measure.phases.runner import Runner
 from autotune.measure.readings import MOST_DISCARDED, Sample
+from autotune.measure.reports import Curve
 from autotune.measure.workers.channel import frame, loads_plain
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec
@@ -444,6 +445,20 @@ def test_an_entrants_discarded_reading_is_taken_again() -> None:
     runner = Runner(Tape([1.0, 1.0, 1.0, throttled(9.0), 1.0]), METRICS, SETTINGS)
     runner.enter(CONFIGURATION, lambda: CONFIGURATION, seed=0)
     assert [r.discarded for r in runner.read(1).readings] == ["warm-up", "throttled", ""]
+
+
+def test_a_lost_reading_of_an_entrant_is_taken_again_while_its_time_limit_allows_one() -> None:
+    def read(*tape: float | None, timeout: float = 30.0, curve: Curve | None = None) -> Outcome:
+        settings = MeasureSettings(timeout=timeout, warmup=0)
+        runner = Runner(Flaky([*tape]), METRICS, settings, curve=curve)
+        assert runner.enter(CONFIGURATION, lambda: CONFIGURATION, seed=0).status is Status.OK
+        return runner.read(1)
+
+    training = Curve(9, "time", None)
+    for curve in None, training:
+        assert [r.value for r in read(None, None, 1.0, curve=curve).readings] == [1.0]
+    late = read(None, 1.0, timeout=1e-9)
+    assert late.status is Status.LOST and "the time limit allows no more" in late.message
 
 
 def test_what_cuda_says_decides_what_came_of_a_trial() -> None:

@@ -152,6 +152,30 @@ def test_a_finale_in_which_one_was_lost_is_repeated_by_the_next_search(tmp_path:
         assert len(store.verdicts(again.study.id)) == 2, "the second one was settled"
 
 
+class AwayForAMoment(autotune.Objective):
+    """The check of the best one is lost twice in the finale, as where a licence is taken."""
+
+    def __init__(self, context: autotune.Context) -> None:
+        super().__init__(context)
+        self.left = 2
+
+    def check(self, loaded: Configuration, rng: np.random.Generator) -> None:
+        if self.final and loaded["x"] == 4 and self.left:
+            self.left -= 1
+            raise Lost("no licence is free")
+
+    def measure(self, loaded: Configuration, rng: np.random.Generator) -> float:
+        return 8.0 / float(loaded["x"])  # type: ignore[arg-type]
+
+
+def test_what_is_lost_as_a_finale_begins_is_tried_again(tmp_path: Path) -> None:
+    """The second best had won, or nobody, where the default was lost."""
+    (tmp_path / "objective.py").write_text("")
+    spec = parse_spec(SPACE, tmp_path / "space.yaml", {})
+    result = autotune.search(spec, objective=AwayForAMoment, store=tmp_path / "s.db", trials=4)
+    assert result.best == {"x": 4} and "lost" not in result.remark
+
+
 def test_what_was_read_before_an_interrupt_is_kept_and_gone_on_with(tmp_path: Path) -> None:
     """It had been read anew: of trainings of an hour most of a day was lost."""
     result = search(tmp_path, Late(4, interrupted))

@@ -281,7 +281,7 @@ class TestLeases:
         assert again is not None
         assert again == store.trial(trial.id)
         assert (again.status, again.attempt, again.number) == (Status.WAITING, 2, trial.number)
-        assert (again.session_id, again.segment_id, again.message) == (heir, segment.id, "")
+        assert (again.session_id, again.segment_id) == (heir, segment.id)
         assert store.retry(trial.id, session_id=b.session) is None
         assert store.expire(b.study.id, clock.now) == []
 
@@ -296,6 +296,19 @@ class TestLeases:
         assert store.finish(trial.id, outcome(n=1)) == 0
         assert [r.discarded for r in store.readings(trial.id)] == ["lost", "lost", ""]
         assert store.integrity() == []
+
+    def test_a_lost_trial_that_nobody_came_to_again_still_says_why(self, store: Store, clock: Clock) -> None:
+        """A search that only waited for its turn had put 'its session ended' in the place of the reason."""
+        b = bench(store)
+        first, second = b.trial(1), b.trial(2)
+        for trial in first, second:
+            store.finish(trial.id, outcome(Status.LOST))
+            assert store.retry(trial.id, session_id=b.session) is not None
+        store.start(second.id, "w", 10)
+        store.close_session(b.session, "done")
+        store.expire(b.study.id, clock.now)
+        messages = [store.trial(trial.id).message for trial in (first, second)]
+        assert messages == ["it ended as lost", "its session ended before it did"]
 
     def test_what_is_read_of_a_trial_that_goes_on_is_kept(self, store: Store, clock: Clock) -> None:
         b = bench(store)
