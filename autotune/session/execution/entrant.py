@@ -42,8 +42,8 @@ class WorkerEntrant(Entrant):
         settings: MeasureSettings,
         what: Configuration | Baseline,
         *,
-        stands_by: bool = False,
-        hash_seed: int = 0,
+        stands_by: bool,
+        hash_seed: int,
     ) -> None:
         self.beside = 1
         """How many enter at the same time, this one included."""
