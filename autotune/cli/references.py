@@ -25,7 +25,7 @@ def is_trial(word: str) -> bool:
     return re.fullmatch(r"(.*:)?\d+", word, re.DOTALL) is not None
 
 
-def find_trial(store: Store, word: str, study: str | None = None) -> TrialRecord:
+def find_trial(store: Store, word: str, study: str | None) -> TrialRecord:
     """The trial that ``word`` means: an id, ``STUDY:NUMBER``, or a number in ``study``.
 
     ``word`` and ``study`` may both name the study if they name the same one. Raises :class:`InputError` if

@@ -100,7 +100,8 @@ def command(
             many = open_many(family, opened, fresh=fresh, cache=not no_cache, progress=progress)
             with interruptible(many):
                 found = many.run()
-        return _tell_many(found, many.stopped, store, as_json)
+        _tell_many(found, store, as_json)
+        return _exit_code(many.stopped, found.succeeded)
     [spec] = family.specs
     with Store.open(store) as opened, make_progress(quiet=as_json) as progress:
         session = open_session(spec, opened, fresh=fresh, cache=not no_cache, progress=progress)
@@ -114,10 +115,10 @@ def command(
         again = as_argument(space) + "".join(f" --workload {shlex.quote(fact)}" for fact in facts)
         options = {"space": again, "program": _program(), "store_option": same_store(store)}
         echo(summarize(result, **options, budget=spec.budget))
-    return exit_code(result, session.stopped)
+    return _exit_code(session.stopped, result.best is not None)
 
 
-def _tell_many(result: ManyResult, stopped: bool, store: str | None, as_json: bool) -> int:
+def _tell_many(result: ManyResult, store: str | None, as_json: bool) -> None:
     if as_json:
         document = result.to_document()
         pairs = zip(document["workloads"], result.results, strict=True)
@@ -126,9 +127,6 @@ def _tell_many(result: ManyResult, stopped: bool, store: str | None, as_json: bo
         from autotune.report.words.shapes import summarize_many
 
         echo(summarize_many(result, program=_program(), store_option=same_store(store)))
-    if stopped or result.reason == "interrupted":
-        return INTERRUPTED
-    return DONE if result.succeeded else NOTHING_SUCCEEDED
 
 
 def _unstated(result: Result) -> dict[str, object]:
@@ -138,10 +136,10 @@ def _unstated(result: Result) -> dict[str, object]:
     return {"unstated_rules": [asdict(rule) for rule in unstated_rules_of(result.study, result.trials)]}
 
 
-def exit_code(result: Result, stopped: bool) -> int:
-    if stopped or result.reason == "interrupted":
+def _exit_code(stopped: bool, succeeded: bool) -> int:
+    if stopped:
         return INTERRUPTED
-    return DONE if result.best is not None else NOTHING_SUCCEEDED
+    return DONE if succeeded else NOTHING_SUCCEEDED
 
 
 @contextmanager

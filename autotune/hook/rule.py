@@ -141,19 +141,19 @@ class Rule:
         for place in leaf.take:
             if self.allows(place, workload):
                 apart = min(
-                    (distance(_frozen(workload), _frozen(w)) for w in self.workloads), default=math.inf
+                    (distance(FrozenMap(workload), FrozenMap(w)) for w in self.workloads), default=math.inf
                 )
                 return Choice(self.configurations[place], place, place != leaf.take[0], apart)
         raise InputError(
             Problem(
-                f"no configuration of this rule is allowed for {say_workload(_frozen(workload))}",
+                f"no configuration of this rule is allowed for {say_workload(FrozenMap(workload))}",
                 hint="search this workload: add it to the workloads of the space file",
             )
         )
 
     def allows(self, place: int, workload: Mapping[str, Any]) -> bool:
         """Whether the space has this configuration for ``workload``."""
-        document = {**self.space, "workload": {**self.fixed, **_frozen(workload)}}
+        document = {**self.space, "workload": {**self.fixed, **FrozenMap(workload)}}
         try:
             return self.configurations[place] in space_from_document(document)
         except InputError:  # the workload alone makes a constraint false: nothing is allowed
@@ -213,10 +213,6 @@ def _are_numbers(values: list[Any]) -> bool:
     return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
 
 
-def _frozen(workload: Mapping[str, Any]) -> FrozenMap:
-    return FrozenMap({name: freeze(value) for name, value in workload.items()})
-
-
 def _tree_document(tree: Tree) -> dict[str, Any]:
     if isinstance(tree, Leaf):
         return {"take": list(tree.take)}
@@ -253,7 +249,7 @@ def rule_from_document(document: Any, where: str = "rule.json") -> Rule:
         return Rule(
             study=str(document["study"]),
             names=names,
-            fixed=_frozen(document["fixed"]),
+            fixed=FrozenMap(document["fixed"]),
             configurations=configurations,
             tree=_tree(document["tree"], frozenset(names), len(configurations)),
             space=dict(document["space"]),

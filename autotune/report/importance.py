@@ -59,7 +59,7 @@ class Lesson:
     """How many trials have no value: they failed, or are not finished."""
 
 
-def lesson_of(evidence: Evidence, seed: int = 0) -> Lesson:
+def lesson_of(evidence: Evidence, seed: int) -> Lesson:
     """The search trials that have a value of the first goal, and the knobs that vary among them."""
     own = evidence.trials[evidence.trials["at_full"].notna()]
     known, left_out = len(own), len(evidence.trials) - len(own)

@@ -51,7 +51,7 @@ class KernelSpace:
         if found is None:
             found = self._read(case)
             # Constraints that mention nothing of the case leave one space for all cases.
-            if not any(not name.startswith("device.") for name in _facts(found.space)):
+            if all(name.startswith("device.") for name in _facts(found.space)):
                 self._same, key = True, ()
             if len(self._spaces) >= MOST_CASES:
                 self._spaces.clear()
@@ -123,11 +123,13 @@ def _written(knob: Any) -> str:
     if isinstance(knob, Mapping):
         return yaml_value(freeze(knob))
     values = list(knob) if isinstance(knob, (list, tuple, range)) else [knob]
+    if not values:
+        return "{values: []}"
     if len(values) == 2 and set(map(type, values)) == {bool}:
         return f"{{flag: {yaml_value(values[0])}}}"
     numbers = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in values)
     if numbers:
-        default = yaml_value(freeze(values[0])) if values else ""
+        default = yaml_value(freeze(values[0]))
         ordered = yaml_value(freeze(sorted(dict.fromkeys(values))))
-        return f"{{values: {ordered}, default: {default}}}" if values else "{values: []}"
+        return f"{{values: {ordered}, default: {default}}}"
     return f"{{choices: {yaml_value(freeze(values))}}}"

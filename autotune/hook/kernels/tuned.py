@@ -141,34 +141,32 @@ class TunedKernel:
         settings = self.settings
         space = self._space.space(case)
         check_knobs([knob.name for knob in space.knobs], settings.key, self.arg_names, settings.name)
-        if self._filed is None:
-            self._filed = read_recipes(settings.recipes)
-        filed = _matching(self._filed, settings.name, device)
-        chosen = choose(case, filed, space, settings.source)
+        known = _on(device, self._from_file())
+        chosen = choose(case, known, space, settings.source)
         if chosen.how == "exact":
             return chosen
-        if self._stored is None:
-            self._stored = self._from_store()
-        return choose(case, [*filed, *_matching(self._stored, settings.name, device)], space, settings.source)
+        known += _on(device, self._from_store())
+        return choose(case, known, space, settings.source)
 
-    def _known(self) -> list[Recipe]:
-        """All recipes of the kernel, whatever the device."""
+    def _from_file(self) -> tuple[Recipe, ...]:
+        """The kernel's recipes in its file, whatever the device; read once."""
         if self._filed is None:
-            self._filed = read_recipes(self.settings.recipes)
-        if self._stored is None:
-            self._stored = self._from_store()
-        return [recipe for recipe in (*self._filed, *self._stored) if recipe.name == self.settings.name]
+            recipes = read_recipes(self.settings.recipes)
+            self._filed = tuple(recipe for recipe in recipes if recipe.name == self.settings.name)
+        return self._filed
 
     def _from_store(self) -> tuple[Recipe, ...]:
+        """The kernel's recipes in the store, whatever the device; read once."""
         from autotune.hook.recipes.stored import stored_recipes
 
-        try:
-            return stored_recipes(self.settings.name, self.settings.key, self.settings.budget.store)
-        except AutotuneError as error:  # a store that fails does no harm to a run
-            warnings.warn(
-                f"{self.settings.name}: its recipe is chosen without the store: {error}", stacklevel=2
-            )
-            return ()
+        name = self.settings.name
+        if self._stored is None:
+            try:
+                self._stored = stored_recipes(name, self.settings.key, self.settings.budget.store)
+            except AutotuneError as error:  # a store that fails does no harm to a run
+                warnings.warn(f"{name}: its recipe is chosen without the store: {error}", stacklevel=2)
+                self._stored = ()
+        return self._stored
 
     # -- tuning --------------------------------------------------------------------------------
 
@@ -213,7 +211,7 @@ class TunedKernel:
     def _search(self, case: Case, device: str, call: KernelCall, budget: Budget) -> Result:
         from autotune.hook.kernels.search import recipe_of_result, search_case
 
-        winners = nearest_winners(case, self._known(), device)
+        winners = nearest_winners(case, [*self._from_file(), *self._from_store()], device)
         result = search_case(self._space.spec(case), case, device, call, self.settings, budget, winners)
         if result.best is not None:
             write_recipe(self.settings.recipes, recipe_of_result(result, case, device, self.settings))
@@ -238,8 +236,8 @@ def call_key(
     return call
 
 
-def _matching(recipes: tuple[Recipe, ...], name: str, device: str) -> list[Recipe]:
-    return [recipe for recipe in recipes if recipe.name == name and recipe.device == device]
+def _on(device: str, recipes: tuple[Recipe, ...]) -> list[Recipe]:
+    return [recipe for recipe in recipes if recipe.device == device]
 
 
 def _text(choice: Choice) -> str:

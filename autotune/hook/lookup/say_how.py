@@ -87,7 +87,7 @@ def _say_passed_over(recipes: Sequence[str]) -> str:
     return f"passed over: {', '.join(recipes)}" if recipes else ""
 
 
-def say_default(name: str, known: int, moved: bool, asked: Asked, passed_over: Sequence[str] = ()) -> str:
+def say_default(name: str, known: int, moved: bool, asked: Asked, passed_over: Sequence[str]) -> str:
     """The sentence for the default. ``known`` is the number of recipes; ``moved`` means that the constraints
     forbid the default itself, and the nearest configuration is used."""
     what = (

@@ -7,19 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
-_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_STACK = re.compile(r"bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 
 
 @dataclass(frozen=True)
 class KernelResources:
-    """What one kernel takes: registers, and bytes of spills and stack, for each thread."""
+    """What one kernel takes: registers and bytes of spills for each thread, bytes of shared memory."""
 
     registers: int
     spill_store_bytes: int
     spill_load_bytes: int
-    stack_bytes: int
     shared_static_bytes: int
 
 
@@ -42,8 +41,7 @@ def _read(name: str, text: str) -> KernelResources:
         )
     return KernelResources(
         registers=int(registers.group(1)),
-        spill_store_bytes=int(stack.group(2)),
-        spill_load_bytes=int(stack.group(3)),
-        stack_bytes=int(stack.group(1)),
+        spill_store_bytes=int(stack.group(1)),
+        spill_load_bytes=int(stack.group(2)),
         shared_static_bytes=int(shared.group(1)) if shared else 0,
     )

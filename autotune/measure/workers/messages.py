@@ -49,7 +49,6 @@ class Prepare:
     """Prepare a configuration; answered by :class:`Prepared`."""
 
     configuration: Configuration
-    seed: int
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ _ANY_CORE = frozenset(range(os.sysconf("SC_NPROCESSORS_CONF")))
 class Residue:
     """What trials have left in this process since this was made. ``cap``: its memory cap in bytes."""
 
-    def __init__(self, cap: int | None = None) -> None:
+    def __init__(self, cap: int | None) -> None:
         self._standing = frozenset(descendants(os.getpid()))
         """Processes that the objective started when it was made, to serve all configurations."""
         self._stopped: frozenset[int] = frozenset()

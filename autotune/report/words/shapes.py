@@ -21,7 +21,8 @@ def summarize_many(result: ManyResult, *, program: str = "autotune", store_optio
     lines = ["", f"{result.name}: {say_count(len(labels), 'workload')}", ""]
     for label, one, held_out in zip(labels, result.results, result.matrix.held_out, strict=True):
         lines.append(f"  {label:{width}}  {_line(one, held_out)}")
-        lines += [f"  {'':{width}}  {text}" for text in _why_nothing_works(one)]
+        if one.why_nothing:
+            lines.append(f"  {'':{width}}  {one.why_nothing}  ({one.study.label})")
     lines += [f"  {where:{width}}  given up: {_first_line(why)}" for where, why in result.failures.items()]
     if matrix := list(_matrix(result.matrix, labels, width)):
         lines += ["", *matrix]
@@ -53,11 +54,6 @@ def _line(result: Result, held_out: bool) -> str:
         standing = "" if result.defended else result.undefended
     columns = (f"{value:>12}", f"{trials:>10}", standing, f"({result.study.label})")
     return "  ".join(column for column in columns if column)
-
-
-def _why_nothing_works(result: Result) -> list[str]:
-    """For a workload in which nothing succeeded, the commonest failure with its first message."""
-    return [f"{result.why_nothing}  ({result.study.label})"] if result.why_nothing else []
 
 
 def _matrix(matrix: Matrix, labels: list[str], width: int) -> Iterator[str]:

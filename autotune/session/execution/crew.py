@@ -14,7 +14,7 @@ from autotune.measure.workers.limits import sweep_groups
 from autotune.measure.workers.messages import Ready, Setup
 from autotune.measure.workers.process import wait_for_any
 from autotune.session.execution.entrant import WorkerEntrant, enter_together
-from autotune.session.execution.executor import Entrant, nothing
+from autotune.session.execution.executor import Entrant
 from autotune.session.execution.flight import Flight
 from autotune.session.execution.lane import Lane, cores_of, find_lanes, remark_on
 from autotune.session.execution.slot import MEASURE, PREPARE, Post, Slot, WorkerFactory
@@ -62,10 +62,10 @@ class Crew:
         self,
         spec: StudySpec,
         device: Mapping[str, Value],
-        prepare_workers: int | None = None,
-        compiled: Path | None = None,
-        lanes: tuple[Lane, ...] | None = None,
-        meanwhile: Callable[[], object] = nothing,
+        prepare_workers: int | None,
+        compiled: Path | None,
+        lanes: tuple[Lane, ...] | None,
+        meanwhile: Callable[[], object],
     ) -> None:
         sweep_groups()
         self._spec = spec

@@ -42,8 +42,8 @@ class WorkerEntrant(Entrant):
         settings: MeasureSettings,
         what: Configuration | Baseline,
         *,
-        stands_by: bool = False,
-        hash_seed: int = 0,
+        stands_by: bool,
+        hash_seed: int,
     ) -> None:
         self.beside = 1
         """How many enter at the same time, this one included."""
@@ -88,7 +88,7 @@ class WorkerEntrant(Entrant):
         """Begin to prepare, if there is anything to prepare, and wait for nothing."""
         on_its_way = self._entered or self._at is not None or self.failure is not None
         if self._prepares and isinstance(self._what, Configuration) and not on_its_way:
-            self._at = Prepare(self._what, SEED)
+            self._at = Prepare(self._what)
             self.worker.ask(self._at, self._settings.prepare_timeout)
 
     @property

@@ -32,7 +32,7 @@ class Flight:
 
     @property
     def prepare_request(self) -> Prepare:
-        return Prepare(self.ticket.configuration, self.ticket.seed)
+        return Prepare(self.ticket.configuration)
 
     @property
     def check_request(self) -> Check:

@@ -19,7 +19,7 @@ from functools import partial
 from autotune.errors import AutotuneError, StoreError
 from autotune.provenance.environment import Environment
 from autotune.session.answers import is_settled, load_result
-from autotune.session.budget import Spent, say_trials
+from autotune.session.budget import Spent, limit_reached
 from autotune.session.execution.executor import Executor
 from autotune.session.families.budget import Slice, Standing, next_slice, order_of
 from autotune.session.families.cross import Candidate, candidates, is_current, measure_across, own_verdict
@@ -292,8 +292,5 @@ class ManySession:
 
 def _why(budget: Budget, standings: Mapping[int, Standing]) -> str:
     """Why no workload gets another slice."""
-    if budget.trials is not None and sum(s.tries for s in standings.values()) >= budget.trials:
-        return say_trials(budget.trials)
-    if budget.time is not None and sum(s.seconds for s in standings.values()) >= budget.time:
-        return f"{budget.time:g} s of searching"
-    return "nothing more to try"
+    tries, seconds = sum(s.tries for s in standings.values()), sum(s.seconds for s in standings.values())
+    return limit_reached(budget, Spent(tries, seconds, finished=tries)) or "nothing more to try"

@@ -55,14 +55,12 @@ def test_the_log_is_read() -> None:
             "registers": 255,
             "spill_store_bytes": 72,
             "spill_load_bytes": 96,
-            "stack_bytes": 80,
             "shared_static_bytes": 512,
         },
         "g": {
             "registers": 14,
             "spill_store_bytes": 0,
             "spill_load_bytes": 0,
-            "stack_bytes": 0,
             "shared_static_bytes": 0,
         },
     }
