@@ -149,14 +149,29 @@ def verdict(fault: int, stride: int, in_place: bool, answered: bool) -> str:
     return ""
 
 
+def _verdicts(objective: Any) -> list[str]:
+    """What a check says of three sizes of a block; empty: right."""
+    import numpy as np
+
+    from autotune.measure.objective import WrongAnswer
+
+    said = []
+    for block in (8, 32, 64):
+        try:
+            objective.check({"BLOCK": block}, np.random.default_rng(0))
+            said.append("")
+        except WrongAnswer as wrong:
+            said.append(str(wrong))
+    return said
+
+
 def verdict_past_the_end(dtype: str) -> list[str]:
     """What a check says of sums in blocks that divide the number of elements, and in others; empty: right."""
-    import numpy as np
     import torch
 
     from autotune.hook.kernels.call import KernelCall
     from autotune.hook.kernels.call_objective import CallObjective
-    from autotune.measure.objective import Context, WrongAnswer
+    from autotune.measure.objective import Context
     from tests.hook.kernel_samples import total
 
     x, out = torch.ones(48, dtype=getattr(torch, dtype)), torch.zeros(1)
@@ -165,37 +180,22 @@ def verdict_past_the_end(dtype: str) -> list[str]:
         {"BLOCK": 16},
         Context({}, {}, Path()),
     )
-    said = []
-    for block in (8, 32, 64):
-        try:
-            objective.check({"BLOCK": block}, np.random.default_rng(0))
-            said.append("")
-        except WrongAnswer as wrong:
-            said.append(str(wrong))
-    return said
+    return _verdicts(objective)
 
 
 def verdict_of_copies(dtype: str) -> list[str]:
     """What a check says of copies in blocks that divide their length, and in others; empty: right."""
-    import numpy as np
     import torch
 
     from autotune.hook.kernels.call import KernelCall
     from autotune.hook.kernels.call_objective import CallObjective
-    from autotune.measure.objective import Context, WrongAnswer
+    from autotune.measure.objective import Context
     from tests.hook.kernel_samples import copy
 
     x = torch.arange(1, 49).to(getattr(torch, dtype))
     call = KernelCall(copy, _grid(48), (x, torch.zeros_like(x)), {}, tuple(copy.arg_names))
     objective = CallObjective(call, {"BLOCK": 16}, Context({}, {}, Path()))
-    said = []
-    for block in (8, 32, 64):
-        try:
-            objective.check({"BLOCK": block}, np.random.default_rng(0))
-            said.append("")
-        except WrongAnswer as wrong:
-            said.append(str(wrong))
-    return said
+    return _verdicts(objective)
 
 
 def unwritten() -> str:

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.measure.objective import Baseline, Code, Context, Infeasible, Lost, Objective, WrongAnswer
+from autotune.measure.objective import Baseline, Code, Context, Infeasible, Objective, WrongAnswer
 from autotune.measure.outcome import MISTAKE, Estimate, Outcome
 from autotune.measure.phases.raised import failed
 from autotune.measure.phases.runner import Runner
 from autotune.measure.readings import MOST_DISCARDED, Sample
-from autotune.measure.reports import Curve
 from autotune.measure.workers.channel import frame, loads_plain
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MeasureSettings, MetricSpec
@@ -48,16 +47,6 @@ class Tape(Objective):
 
     def load_baseline(self, baseline: Baseline) -> Any:
         return baseline.name
-
-
-class Flaky(Tape):
-    """Some of its readings are lost."""
-
-    def measure(self, loaded: Any, rng: np.random.Generator) -> Any:
-        found = super().measure(loaded, rng)
-        if found is None:
-            raise Lost("connection reset")
-        return found
 
 
 def noisy(middle: float = 1.0, n: int = 1000) -> list[float]:
@@ -447,20 +436,6 @@ def test_an_entrants_discarded_reading_is_taken_again() -> None:
     assert [r.discarded for r in runner.read(1).readings] == ["warm-up", "throttled", ""]
 
 
-def test_a_lost_reading_of_an_entrant_is_taken_again_while_its_time_limit_allows_one() -> None:
-    def read(*tape: float | None, timeout: float = 30.0, curve: Curve | None = None) -> Outcome:
-        settings = MeasureSettings(timeout=timeout, warmup=0)
-        runner = Runner(Flaky([*tape]), METRICS, settings, curve=curve)
-        assert runner.enter(CONFIGURATION, lambda: CONFIGURATION, seed=0).status is Status.OK
-        return runner.read(1)
-
-    training = Curve(9, "time", None)
-    for curve in None, training:
-        assert [r.value for r in read(None, None, 1.0, curve=curve).readings] == [1.0]
-    late = read(None, 1.0, timeout=1e-9)
-    assert late.status is Status.LOST and "the time limit allows no more" in late.message
-
-
 def test_what_cuda_says_decides_what_came_of_a_trial() -> None:
     class OutOfResources(Exception):  # noqa: N818 - as Triton calls it
         __module__ = "triton.runtime.errors"
@@ -497,25 +472,3 @@ def test_a_trial_without_one_of_several_goals_is_not_ok() -> None:
     assert outcome({"time": 1.0, "energy": 2.0}).status is Status.OK
     assert outcome({"time": 1.0}, {"energy": 2.0}).status is Status.OK, "a check may give it"
     assert outcome({"time": float("nan")}).status is Status.DIVERGED
-
-
-def test_a_reading_that_was_lost_is_taken_again() -> None:
-    """A trial that failed once in seven runs of its program hardly ever came to its end."""
-    outcome = measure(Flaky([value if place % 3 else None for place, value in enumerate(noisy())]))
-    assert outcome.status is Status.OK and len([r for r in outcome.readings if not r.discarded]) == 20
-    assert outcome.facts["discarded"] == {"lost (connection reset)": 10}
-
-
-def test_what_is_lost_each_time_is_lost() -> None:
-    outcome = measure(Flaky([None] * 100))
-    assert outcome.status is Status.LOST
-    assert (
-        outcome.message
-        == f"nothing of it counts: {MOST_DISCARDED} readings were discarded as lost (connection reset)"
-    )
-
-
-def test_a_lost_reading_of_a_finale_is_taken_again() -> None:
-    runner = Runner(Flaky([None, 1.0, None, 2.0]), METRICS, MeasureSettings(warmup=0))
-    assert runner.enter(CONFIGURATION, lambda: CONFIGURATION, 1).status is Status.OK
-    assert [runner.read(seed).metrics["time"].value for seed in (1, 2)] == [1.0, 2.0]
