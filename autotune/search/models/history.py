@@ -59,9 +59,14 @@ class Targets:
         return float(self.values[self.failed == 0.0].min())
 
     def since(self, level: float) -> int:
-        """How many rows came after the last success that was as good as ``level``, or was the best."""
+        """How many rows came after the last success that was as good as ``level``, or was the best.
+
+        One with exactly the value of an earlier row is no news: a makespan or a count of bytes has plateaus,
+        on which any number of configurations are equal.
+        """
         good = np.flatnonzero((self.failed == 0.0) & (self.values <= max(level, self.best)))
-        return len(self.values) - 1 - int(good[-1])
+        _, first = np.unique(self.values[good], return_index=True)
+        return len(self.values) - 1 - int(good[first.max()])
 
     @property
     def likelihood(self) -> float:

@@ -121,3 +121,10 @@ def test_where_all_knobs_are_ranges_only_what_is_absurd_is_cut() -> None:
 
 def test_where_a_knob_is_listed_all_that_is_slow_is_cut() -> None:
     assert slow_side(Space([*SPACE.knobs, Choice("how", (0, 1))]), "how") == [0.0, 0.0]
+
+
+def test_what_only_equals_an_earlier_value_is_no_news() -> None:
+    first = [observed(x, time) for x, time in enumerate((4.0, 3.0, 9.0, 3.0, 3.0, 9.0))]
+    found = targets(*first)
+    assert found.since(found.best) == 4, "the others equal the first 3.0"
+    assert targets(*first, observed(6, 2.9999)).since(found.best) == 0
