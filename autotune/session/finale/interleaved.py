@@ -65,6 +65,8 @@ def _entered(executor: Executor, wanted: Sequence[Configuration | Baseline], run
         lost = [place for place, one in enumerate(failures) if one and one.status is Status.LOST]
         if not lost:
             break
+        for place in lost:
+            entrants[place].close()  # it may hold memory of a device that the next one needs
         for place, again in zip(lost, executor.entrants([wanted[n] for n in lost], run), strict=True):
             entrants[place] = again
     return entrants

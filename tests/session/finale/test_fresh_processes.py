@@ -144,12 +144,13 @@ def test_hashes_of_texts_are_the_same_in_all_that_is_compared(tmp_path: Path) ->
 class Fixed(Entrant):
     def __init__(self, value: float) -> None:
         self._value = value
+        self.closed = False
 
     def read(self, seed: int) -> tuple[Reading, ...]:
         return (Reading("time", self._value),)
 
     def close(self) -> None:
-        pass
+        self.closed = True
 
 
 MESSAGE = "no more\n" + "x" * 2000
@@ -166,6 +167,7 @@ class Runs(InlineExecutor):
     def __init__(self, values: dict[str, Sequence[float]]) -> None:
         self._values = values
         self.asked: list[int] = []
+        self.made: list[Fixed] = []
 
     def entrants(self, wanted: object, run: int = 0) -> list[Entrant]:
         self.asked.append(run)
@@ -179,6 +181,7 @@ class Runs(InlineExecutor):
             elif math.isnan(own[run - 1]):
                 entrant.failure = Outcome(Status.LOST, message="its guardian was killed")
             made.append(entrant)
+            self.made.append(entrant)
         return made
 
 
@@ -240,8 +243,9 @@ def test_one_that_fails_in_another_process_ends_it(runs: int) -> None:
 def test_a_run_in_which_one_was_lost_does_not_count() -> None:
     """That a process had been killed was told as: no better than the default."""
     lost = [math.nan if run in (1, 5) else value for run, value in enumerate(NOISY)]
-    found, _, _ = read({DEFAULT: [2.0] * RUNS, "trial 1": lost})
+    found, executor, _ = read({DEFAULT: [2.0] * RUNS, "trial 1": lost})
     assert [run["trial 1"][0] for run in found.runs] == [v for v in lost if v > 0] and not found.failed
+    assert all(entrant.closed for entrant in executor.made), "also those that others took the place of"
 
 
 def test_a_baseline_that_fails_there_is_left_out() -> None:
