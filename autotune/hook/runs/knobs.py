@@ -93,7 +93,7 @@ class Knobs:
             from autotune.hook.runs.link import warn
 
             mine, said, warning = self._look_up()
-            topic = f"run/{self._run}/{self._workload}"
+            topic = json.dumps(["run", self._run, self._workload], sort_keys=True, default=str)
             text = agree(topic, lambda: json.dumps([mine, said]), common_store())
             configuration, how = json.loads(text)
             if configuration != mine:

@@ -266,7 +266,9 @@ rank = int(os.environ["RANK"])
 dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}/meeting", rank=rank, world_size=2)
 if rank == 1:
     dist.barrier()  # rank 0 has asked
-with autotune.run("fit", recipes=True) as run:
+sizes = [("layers", 2), ("width", 8)]
+workload = dict(sizes if rank == 0 else reversed(sizes))
+with autotune.run("fit", recipes=True, workload=workload) as run:
     print(run.knob("chunk", default=[1]), run.source, flush=True)
 if rank == 0:
     dist.barrier()
@@ -280,7 +282,7 @@ os._exit(0)
 @pytest.mark.parametrize("knows", [0, 1])
 def test_ranks_that_find_different_recipes_take_that_of_the_first_to_ask(knows: int, tmp_path: Path) -> None:
     """A collective whose depth differs between ranks waits for ever."""
-    own = Recipe("fit", this_device().processor, Case({}), {"chunk": [16]})
+    own = Recipe("fit", this_device().processor, Case({"layers": 2, "width": 8}), {"chunk": [16]})
     write_recipe(tmp_path / "recipes.json", own)
     ranks = []
     for rank in (0, 1):
