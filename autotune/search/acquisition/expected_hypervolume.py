@@ -10,14 +10,16 @@ logarithm, which keeps an order among the hopeless (Ament et al., NeurIPS 2023).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import logsumexp
 
 from autotune.search.acquisition.expected_improvement import log_expected_improvement
 from autotune.search.acquisition.pareto import contributions, free_boxes, non_dominated
+from autotune.search.candidates.climb import Candidate, best_first, best_found
 from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.contract import Observation, Problem
 from autotune.search.models.arrays import Floats, Integers
@@ -135,8 +137,8 @@ class SeveralGoals:
         ambition: float,
         likely: float,
         plain: bool,
-    ) -> tuple[Configuration, Mapping[str, object]] | None:
-        """The best candidate that is not ``taken`` and why; ``None`` without one, and before a success.
+    ) -> Candidate | None:
+        """The best candidate that is not ``taken``; ``None`` without one, and before a success.
 
         Also ``None`` where rounding defeats a process, so that a bad model never ends a search. What has to
         be improved on is the front moved by ``ambition``, in standard deviations, in each goal. What succeeds
@@ -151,20 +153,22 @@ class SeveralGoals:
             surrogates, pool = self._current()
             for surrogate, history, target in zip(surrogates, self._histories, targets, strict=True):
                 surrogate.learn(history, target)
+            bounded = surrogates[0].bounded
+            if plain and bounded:
+                ambition = likely = 0.0
+
+            def ranked(columns: Integers) -> Iterator[Candidate]:
+                expected = [surrogate.predict(columns, pending) for surrogate in surrogates]
+                gain = self._gain(expected, front, ambition)
+                reason = partial(self._reason, expected, targets, gain)
+                return best_first(pool, columns, np.minimum(expected[0].success, likely), gain, taken, reason)
+
             near = front.foremost(INCUMBENTS).rows
             columns = pool.near([self._histories[0].configurations[row] for row in near], rng)
-            expected = [surrogate.predict(columns, pending) for surrogate in surrogates]
+            return best_found(pool, ranked(columns), ranked, rng, bounded=bounded, tries=len(taken))
         except np.linalg.LinAlgError:
             self._fitted = -1
             return None
-        if plain and surrogates[0].bounded:
-            ambition = likely = 0.0
-        gain = self._gain(expected, front, ambition)
-        for i in np.lexsort((-gain, -np.minimum(expected[0].success, likely))):
-            configuration = pool.candidate(columns, i)
-            if configuration is not None and configuration.hash not in taken:
-                return configuration, self._reason(expected, targets, int(i), float(gain[i]))
-        return None
 
     def _known(self) -> tuple[Front, list[Targets]] | None:
         """The front, and each goal's targets; ``None`` where no trial has all numbers yet."""
@@ -209,7 +213,7 @@ class SeveralGoals:
         return np.asarray(np.round(gain / TIE) * TIE)
 
     def _reason(
-        self, expected: Sequence[Prediction], targets: Sequence[Targets], row: int, gain: float
+        self, expected: Sequence[Prediction], targets: Sequence[Targets], gain: Floats, row: int
     ) -> Mapping[str, object]:
         names = [goal.name for goal in self._problems[0].goals]
         both = list(zip(names, expected, targets, strict=True))
@@ -219,5 +223,5 @@ class SeveralGoals:
             "spread": {name: float(one.spread[row]) * target.scale for name, one, target in both},
             "logarithmic": {name: target.logarithmic for name, _, target in both},
             "success": float(expected[0].success[row]),
-            "log_gain": gain,
+            "log_gain": float(gain[row]),
         }

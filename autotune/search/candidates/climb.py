@@ -18,9 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
+import numpy as np
+
+from autotune.search.candidates.pool import Pool
 from autotune.search.contract import Reason
+from autotune.search.models.arrays import Floats, Integers
 from autotune.space.configuration import Configuration
 
 PARENTS = 4
@@ -44,6 +49,57 @@ class Candidate:
 
 Beside = Callable[[Sequence[Configuration], float], Iterator[Candidate]]
 """What can be proposed at a step's distance from some configurations, the best first."""
+Ranked = Callable[[Integers], Iterator[Candidate]]
+"""What can be proposed of some columns of the pool and of what it has fresh, as :func:`best_first` has it."""
+
+
+def best_first(
+    pool: Pool,
+    columns: Integers,
+    likely: Floats,
+    gain: Floats,
+    taken: set[str],
+    reason: Callable[[int], Reason],
+) -> Iterator[Candidate]:
+    """What can be proposed of the ``columns`` and then the fresh ones, and is not ``taken``; the best first.
+
+    ``likely`` and ``gain`` rank them, in this order. After the first only fresh ones follow: those lie near a
+    try, as the starting points of a climb should. ``reason`` makes that of a row.
+    """
+    found = False
+    for i in np.lexsort((-gain, -likely)):
+        if found and i < len(columns):
+            continue
+        configuration = pool.candidate(columns, i)
+        if configuration is None or configuration.hash in taken:
+            continue
+        found = True
+        yield Candidate(configuration, (float(likely[i]), float(gain[i])), partial(reason, int(i)))
+
+
+def best_found(
+    pool: Pool,
+    first: Iterator[Candidate],
+    ranked: Ranked,
+    rng: np.random.Generator,
+    *,
+    bounded: bool,
+    tries: int,
+) -> Candidate | None:
+    """The best candidate of the ``first``, and of what is found from there where climbing is of use.
+
+    ``bounded``: whether bounds are measured. ``tries``: how many were made or are in flight.
+    """
+    best = next(first, None)
+    # Among many knobs by turns: what all that is believed leads to, and what is near a try.
+    its_turn = pool.assigns or (pool.many and tries % 2 == 0)
+    if best is None or not pool.can_climb or not (bounded or its_turn):
+        return best
+
+    def beside(centres: Sequence[Configuration], step: float) -> Iterator[Candidate]:
+        return ranked(pool.beside(centres, step, rng))
+
+    return climb(best, first, beside, STEPS_AMONG_MANY if pool.many or pool.assigns else STEPS)
 
 
 def climb(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from autotune.search.acquisition.expected_hypervolume import SeveralGoals
 from autotune.search.acquisition.expected_improvement import log_expected_improvement
 from autotune.search.acquisition.feasibility_threshold import feasibility_threshold
 from autotune.search.acquisition.first_success import likeliest
-from autotune.search.candidates.climb import STEPS, STEPS_AMONG_MANY, Candidate, climb
+from autotune.search.candidates.climb import Candidate, best_first, best_found
 from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Reason, Strategy
@@ -27,7 +26,6 @@ from autotune.search.models.history import History, Targets
 from autotune.search.models.surrogate import Leader, Prediction, Surrogate, fit_due
 from autotune.search.models.transfer import Belief, Transfer
 from autotune.search.threads import one_thread
-from autotune.space.configuration import Configuration
 
 INCUMBENTS = 4
 """All neighbours of so many of the best configurations are candidates."""
@@ -229,7 +227,7 @@ class Bayes(Strategy):
             likely=feasibility_threshold(targets, self._history.ran_out),
             plain=self._is_plain,
         )
-        return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
+        return Proposal(found.configuration, {"strategy": self.name, **found.reason()}) if found else None
 
     def _modelled(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
         """The candidate with the largest expected improvement that was not tried; ``None`` without one.
@@ -263,19 +261,12 @@ class Bayes(Strategy):
         columns = pool.near(best, rng)
         expected = surrogate.predict(columns, pending, leader)
         aim = self._aim(targets, surrogate, leader, expected, stuck)
-        ranked = self._ranked(aim, pool, columns, expected)
-        first = next(ranked, None)
-        # Among many knobs by turns: what all that is believed leads to, and what is near a try.
-        its_turn = pool.assigns or (pool.many and len(self.taken) % 2 == 0)
-        climbs = pool.can_climb and (surrogate.bounded or its_turn)
-        if first is None or not climbs:
-            return first
 
-        def beside(centres: Sequence[Configuration], step: float) -> Iterator[Candidate]:
-            none = pool.beside(centres, step, rng)
-            return self._ranked(aim, pool, none, surrogate.predict(none, pending, leader))
+        def ranked(columns: Integers) -> Iterator[Candidate]:
+            return self._ranked(aim, pool, columns, surrogate.predict(columns, pending, leader))
 
-        return climb(first, ranked, beside, STEPS_AMONG_MANY if pool.many or pool.assigns else STEPS)
+        first = self._ranked(aim, pool, columns, expected)
+        return best_found(pool, first, ranked, rng, bounded=surrogate.bounded, tries=len(self.taken))
 
     @property
     def _is_plain(self) -> bool:
@@ -305,10 +296,7 @@ class Bayes(Strategy):
         return Aim(targets, leader.level - asked, power, likely, stuck)
 
     def _ranked(self, aim: Aim, pool: Pool, columns: Integers, expected: Prediction) -> Iterator[Candidate]:
-        """The candidates that can be proposed, best first. After the first only fresh ones follow.
-
-        Those lie near a try, as the starting points of a climb should.
-        """
+        """The candidates that can be proposed, best first."""
         log_success = aim.power * expected.log_success
         gain = log_expected_improvement(expected.mean, expected.apart, aim.goal) + log_success
         gain += CAUTION * expected.log_room
@@ -317,17 +305,12 @@ class Bayes(Strategy):
             gain -= self._emphasis(self._cost) * np.log(seconds + BETWEEN)
         gain = np.round(gain / TIE) * TIE
         likely = np.minimum(np.exp(log_success), aim.likely)
-        found = False
-        for i in np.lexsort((-gain, -likely)):
-            if found and i < len(columns):
-                continue
-            configuration = pool.candidate(columns, i)
-            if configuration is None or configuration.hash in self.taken:
-                continue
-            found = True
-            costs = {"seconds": float(seconds[i])} if self._cost else {}
-            reason = partial(self._reason, aim, expected, int(i), {"log_gain": float(gain[i]), **costs})
-            yield Candidate(configuration, (float(likely[i]), float(gain[i])), reason)
+
+        def reason(row: int) -> Reason:
+            costs = {"seconds": float(seconds[row])} if self._cost else {}
+            return self._reason(aim, expected, row, {"log_gain": float(gain[row]), **costs})
+
+        return best_first(pool, columns, likely, gain, self.taken, reason)
 
     def _reason(self, aim: Aim, expected: Prediction, row: int, known: Reason) -> Reason:
         """What was expected of a candidate by the model, and what earlier studies had to do with it."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from autotune.search.acquisition.pareto import hypervolume
 from autotune.search.candidates.climb import PARENTS, STEPS, Candidate, climb
 from autotune.search.candidates.neighbourhood import MOVES
 from autotune.search.candidates.pool import Pools
@@ -144,6 +146,27 @@ def test_a_bound_is_met_to_some_digits(seed: int) -> None:
     for _ in range(25):
         search.tell([observed(search.ask()[0].configuration)])
     assert min(o.metrics.get("loss", math.inf) for o in search.told) < 0.9901 + 1e-3
+
+
+def observed_both(configuration: Configuration) -> Observation:
+    """The same with a second goal, for which the knobs have changed places."""
+    told = observed(configuration)
+    other = observed(Configuration({"a": configuration["b"], "b": configuration["a"]}))
+    swapped = {"swapped": {**other.metrics, **other.bounded}["loss"]}
+    if told.metrics:
+        return replace(told, metrics={**told.metrics, **swapped})
+    return replace(told, bounded={**told.bounded, **swapped})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_front_of_two_goals_is_found_along_a_bound(seed: int) -> None:
+    loss, bound = BOUNDED.metrics
+    metrics = (loss, MetricSpec("swapped", "minimize"), bound)
+    search = make_strategy("auto", replace(BOUNDED, metrics=metrics), seed)
+    for _ in range(30):
+        search.tell([observed_both(search.ask()[0].configuration)])
+    front = np.array([[o.metrics["loss"], o.metrics["swapped"]] for o in search.told if o.metrics])
+    assert hypervolume(front, np.array([1.2, 1.2])) > 0.0438  # of 0.0440
 
 
 def test_a_resumed_search_climbs_to_the_same_place() -> None:
