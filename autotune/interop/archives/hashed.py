@@ -8,7 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from autotune.interop.archives.format import MANIFEST, digest_of, line_hash
+from autotune.interop.archives.format import MANIFEST, line_hash
+from autotune.store.documents import content_hash
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every member: when an archive was written says nothing of the study."""
@@ -62,7 +63,7 @@ class HashedZip:
         self.end()
         self._zip.writestr(_info(name), content)
         if name != MANIFEST:
-            self.members[name] = (len(content), digest_of(content))
+            self.members[name] = (len(content), content_hash(content))
 
     def text(self, name: str, text: str) -> None:
         self.content(name, text.encode("utf-8", "replace"))

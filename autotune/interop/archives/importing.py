@@ -15,7 +15,6 @@ from autotune.interop.archives.format import (
     FILES,
     FOLDER,
     decode,
-    digest_of,
     encode,
     part_name,
 )
@@ -23,6 +22,7 @@ from autotune.interop.archives.kinds import WrongRowError, text
 from autotune.interop.archives.rows import check_row
 from autotune.interop.archives.verifying import Manifest, altered_members, read_manifest
 from autotune.interop.archives.zipped import Archive
+from autotune.store.documents import content_hash
 from autotune.store.portable import PARTS, Document, Told
 from autotune.store.statements.pruning import TAKEN_IN, WRITTEN
 from autotune.store.store import Store
@@ -142,7 +142,7 @@ class _Reading:
 
     def _check_file(self, digest: str) -> None:
         name = FOLDER + digest
-        if digest_of(self.archive.read(name)) != digest:
+        if content_hash(self.archive.read(name)) != digest:
             raise self.archive.wrong(f"{name} is not the file that its name stands for")
 
     def study(self, place: int) -> Document:

@@ -26,12 +26,12 @@ from autotune.interop.archives.format import (
     MARK,
     README,
     STUDIES,
-    digest_of,
     encode,
     part_name,
 )
 from autotune.interop.archives.hashed import HashedZip
 from autotune.paths import written_whole
+from autotune.store.documents import content_hash
 from autotune.store.portable import PARTS
 from autotune.store.records import StudyRecord
 from autotune.store.statements.pruning import WRITTEN
@@ -62,7 +62,7 @@ def write_archive(store: Store, study: StudyRecord, file: Path, licence: str = "
             manifest, told = _write(store, family, writer, licence)
         size = draft.stat().st_size
     return Written(
-        digest=digest_of(manifest),
+        digest=content_hash(manifest),
         studies=tuple(one.label for one in family),
         trials=told.trials,
         repeats=told.repeats,
