@@ -9,7 +9,7 @@ from typing import Any
 from autotune.errors import nearest
 from autotune.space.reading.converters import integer, number, one_of, text
 from autotune.space.reading.fields import Converter, Fields, Problems, as_map, wrong
-from autotune.space.reading.yaml_nodes import YamlNode, YamlScalar
+from autotune.space.reading.yaml_nodes import YamlNode, YamlScalar, value_at
 from autotune.space.spec import EarlyStopping
 
 RUNG_POLICIES = ("asha", "async-hyperband", "successive-halving", "hyperband")
@@ -96,7 +96,7 @@ def _options(policy: str) -> Converter[Mapping[str, Any]]:
         if not known and list(entries):
             raise wrong(node, title, f"nothing: {policy} has no options")
         if policy == "optuna-patient":  # the options of the one that it wraps stand beside its own
-            wrapped = next((e.value for e in entries if e.key == "wrapped"), None)
+            wrapped = value_at(entries, "wrapped")
             name = (
                 problems.attempt(lambda: one_of(*WRAPPABLE)(wrapped, f"{title}.wrapped")) if wrapped else None
             )
