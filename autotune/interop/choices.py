@@ -53,9 +53,6 @@ class Choices:
                 return OrderedValues(name, tuple(sorted(numbers)))
         return Choice(name, self.labels)
 
-    def label(self, place: int) -> Value:
-        return self.labels[place]
-
     def object(self, label: Value) -> object:
         """The object with this label; ``KeyError`` without one."""
         wanted = key(label)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autotune.errors import InputError, Problem
@@ -33,39 +33,35 @@ def device_facts(which: str | Path | None = None) -> FrozenMap:
     profile (``h100``) or of a profile file. Raises :class:`~autotune.errors.InputError` for anything else.
     """
     if which is None:
-        return machine_facts()
+        return _machine_facts()
     if which == "cpu":
-        return FrozenMap(cpu_facts())
+        return FrozenMap(cpu_facts(System(), query_gpus()))
     if isinstance(which, str) and which.startswith("cuda:") and which[5:].isdecimal():
-        facts = gpu_facts(int(which[5:]))
-        if facts is None:
-            found = ", ".join(device_names()) or "none"
+        gpus, index = query_gpus(), int(which[5:])
+        if index >= len(gpus):
+            found = ", ".join(_names(len(gpus)))
             hint = "a device that is elsewhere is checked with its profile, such as h100"
             raise InputError(Problem(f"this machine has no device {which}", expected=found, hint=hint))
-        return complete(facts)
+        return complete(_gpu(gpus[index], len(gpus)))
     return profile(which)
 
 
-def machine_facts() -> FrozenMap:
+def _machine_facts() -> FrozenMap:
     """The CPU of this machine and, where there is one, its first GPU."""
     gpus = query_gpus()
-    facts = dict(cpu_facts(gpus=gpus))
+    facts = dict(cpu_facts(System(), gpus))
     if gpus:
         gpu = complete(_gpu(gpus[0], len(gpus)))
         facts = {**{name: gpu[name] for name in gpu if name not in ("kind", "name")}, **facts}
     return FrozenMap(facts)
 
 
-def cpu_facts(
-    system: System | None = None, gpus: tuple[Mapping[str, object], ...] | None = None
-) -> Mapping[str, Value]:
-    """What a program may use of this machine's CPU, with the limits of its container and affinity.
+def cpu_facts(system: System, gpus: Sequence[Mapping[str, object]] = ()) -> Mapping[str, Value]:
+    """What a program may use of a machine's CPU, with the limits of its container and affinity.
 
     Caches are those of one core, the smallest where cores differ. What cannot be found out is taken
     from the generic profile and named in ``assumed``.
     """
-    system = System() if system is None else system
-    gpus = (query_gpus() if system.live else ()) if gpus is None else gpus
     processor, limits, usable = read_processor(system), read_limits(system), allowed_threads(system)
     quota = whole_processors(limits) or sys.maxsize
     threads = min(len(usable) or processor.threads or 1, quota)
@@ -92,18 +88,8 @@ def cpu_facts(
     return {**facts, "names": _names(len(gpus))}
 
 
-def gpu_facts(index: int = 0) -> Mapping[str, Value] | None:
-    """Limits of the GPU that CUDA (and so PyTorch) numbers ``index``; ``None`` where there is none."""
-    gpus = query_gpus()
-    return _gpu(gpus[index], len(gpus)) if 0 <= index < len(gpus) else None
-
-
-def device_names() -> tuple[str, ...]:
-    """What work can be placed on here: ``cpu``, then ``cuda:0`` ..."""
-    return _names(len(query_gpus()))
-
-
 def _names(gpus: int) -> tuple[str, ...]:
+    """What work can be placed on: ``cpu``, then ``cuda:0`` ..."""
     return ("cpu", *(f"cuda:{index}" for index in range(gpus)))
 
 

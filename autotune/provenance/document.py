@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias, cast
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
@@ -16,8 +16,12 @@ class Documented:
     """Mix-in of frozen dataclasses that have a JSON form."""
 
     def to_document(self) -> Document:
-        """The JSON form: data classes and mappings become dictionaries, tuples become lists."""
-        return cast(Document, plain(self))
+        """The JSON form: data classes and mappings become dictionaries, tuples become lists.
+
+        Fields without a ``repr``, such as the contents of files, are no part of it.
+        """
+        shown = [field.name for field in fields(cast(Any, self)) if field.repr]
+        return {name: plain(getattr(self, name)) for name in shown}
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,13 @@ def part_of(document: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
 
 
 def plain(value: object) -> Json:
-    """The JSON form of data classes, mappings, sequences and scalars; anything else as its text."""
+    """The JSON form of what is documented, mappings, sequences and scalars; anything else as its text."""
     if isinstance(value, str):  # bytes that were no UTF-8 are lone surrogates, which no store takes
         return value if value.isascii() else value.encode(errors="replace").decode()
     if value is None or isinstance(value, (bool, int, float)):
         return value
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Documented):
+        return value.to_document()
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 from autotune.provenance.code.repository import Commit, read_commit
 from autotune.provenance.document import Difference, Document, Documented, differences, digest, plain
@@ -59,29 +60,10 @@ class Environment(Documented):
     """Where the repository around the space file stood; ``None`` outside of one."""
     state: State
 
-    def to_document(self) -> Document:
-        """The JSON form, state included."""
-        return {**self.identity, "state": self.state.to_document()}
-
-    @cached_property
-    def identity(self) -> Document:
-        """The part of the document that the hash covers."""
-        return {
-            "machine": self.machine.to_document(),
-            "container": self.container.to_document(),
-            "system": self.system.to_document(),
-            "python": self.python.to_document(),
-            "packages": plain(self.packages),
-            "compilers": plain(self.compilers),
-            "gpus": self.gpus.to_document(),
-            "variables": plain(self.variables),
-            "code": self.code.to_document() if self.code else None,
-        }
-
     @cached_property
     def hash(self) -> str:
         """Over everything but the state: 16 hexadecimal digits."""
-        return digest(self.identity)
+        return digest(_identity(self))
 
     @cached_property
     def machine_key(self) -> str:
@@ -158,9 +140,9 @@ _OWN = "variables.AUTOTUNE_"
 
 
 def _identity(environment: Environment | Mapping[str, object]) -> Document:
-    if isinstance(environment, Environment):
-        return environment.identity
-    return {name: plain(value) for name, value in environment.items() if name != "state"}
+    """The part of the document that the hash covers."""
+    document = cast(Document, plain(environment))
+    return {name: value for name, value in document.items() if name != "state"}
 
 
 def nominal_memory(size: int | None) -> int | None:

@@ -19,6 +19,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -29,7 +30,6 @@ from autotune.store.databases.address import read_address
 from autotune.store.databases.database import Database
 from autotune.store.databases.opening import open_engine
 from autotune.store.databases.patience import begins_again, harmless_twice
-from autotune.store.documents import content_hash
 from autotune.store.reader import StoreReader
 from autotune.store.records import (
     NewAsk,
@@ -160,11 +160,10 @@ class Store(StoreReader):
         so that of two searches that find the same change at once, one begins the segment.
         """
         files = self._pack(artifacts)
-        hashes = {role: content_hash(content) for role, content in artifacts.items()}
         with self._database.write() as connection:
             files.insert(Direct.through(connection), self._clock())
             now = self._clock()
-            return studies.open_segment(connection, study_id, document, hashes, reason, unless, now)
+            return studies.open_segment(connection, study_id, document, files.hashes, reason, unless, now)
 
     def open_session(
         self,
@@ -278,11 +277,10 @@ class Store(StoreReader):
         if outcome.status in (Status.WAITING, Status.RUNNING):
             raise ValueError(f"a trial cannot finish as {outcome.status}")
         files = self._pack(outcome.artifacts)
-        hashes = {role: content_hash(content) for role, content in outcome.artifacts.items()}
         with self._database.write_directly() as direct:
             now = self._clock()
             files.insert(direct, now)
-            return trials.finish(direct, trial_id, outcome, environment_hash or "", hashes, now)
+            return trials.finish(direct, trial_id, outcome, environment_hash or "", files.hashes, now)
 
     def expire(self, study_id: int, now: float, *, alive: Collection[int] = ()) -> list[TrialRecord]:
         """Unfinished trials whose lease is out at ``now`` become lost; each is returned to one caller.
@@ -319,7 +317,7 @@ class Store(StoreReader):
         if files.packed:
             with self._database.write_directly() as direct:
                 files.insert(direct, self._clock())
-        return content_hash(content)
+        return files.hashes[kind]
 
     def _pack(self, files: Mapping[str, bytes]) -> contents.Files:
         """Compress those of ``files`` (by kind) that the store lacks, before any transaction begins."""
@@ -350,10 +348,11 @@ class Store(StoreReader):
         """
         with self._database.write() as connection:
             for digest, document in environments.items():
-                contents.insert_environment(connection, digest, document, self._clock())
+                contents.describe(connection, digest, document, self._clock())
+            direct = Direct.through(connection)
             for kind, content in files:
-                packed = [contents.prepare(content, kind)]
-                contents.insert_artifacts(Direct.through(connection), packed, self._clock())
+                lacked = partial(contents.missing, direct)
+                contents.Files.of({kind: content}, lacked).insert(direct, self._clock())
             begun = [one if isinstance(one, int) else portable.begin(connection, one) for one in told]
             ids = {place: one if isinstance(one, int) else one.id for place, one in enumerate(begun)}
             for one in begun:

@@ -51,7 +51,7 @@ def test_every_object_is_found_by_its_label(objects: list[Any]) -> None:
     knob = choices.knob("k")
     assert knob.cardinality == len(objects)
     for place, one in enumerate(objects):
-        label = knob.canonical(choices.label(place))
+        label = knob.canonical(choices.labels[place])
         assert choices.object(label) is objects[place] or choices.object(label) == one
 
 

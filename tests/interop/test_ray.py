@@ -19,6 +19,7 @@ from autotune.interop.for_ray.space import ray_space
 from autotune.interop.ray import AutotuneSearch
 from autotune.search.contract import Observation
 from autotune.space.knobs import FloatRange, IntegerRange, OrderedValues, Permutation
+from autotune.space.language.rule import Rule
 from autotune.space.space import Space
 from autotune.status import Status
 
@@ -160,7 +161,7 @@ class TestSpaces:
         with pytest.warns(
             UserWarning, match="'a_b' in the constraints is the parameter 'a_b'; 'a/b' is 'a_b_2'"
         ):
-            given = ray_space(config, ["a_b > 2"])
+            given = ray_space(config, [Rule.parse("a_b > 2")])
         assert given is not None
         found = given.config(given.space.configuration({"a_b": 2.5, "a_b_2": 0.25}))
         assert found == {"a": {"b": 0.25}, "a_b": 2.5}

@@ -19,13 +19,13 @@ gives the same bytes.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
 from typing import Any
 
 from autotune.errors import InputError
+from autotune.store.documents import content_hash
 
 FORMAT = 1
 MARK = "autotune_archive"
@@ -100,11 +100,6 @@ def _in(value: object, depth: int) -> object:
     return value
 
 
-def digest_of(content: bytes) -> str:
-    """SHA-256 in hexadecimal digits."""
-    return hashlib.sha256(content).hexdigest()
-
-
 def line_hash(line: bytes) -> str:
     """A short hash of a line: enough to say which was altered, where the whole hash says that one was."""
-    return hashlib.sha256(line).hexdigest()[:12]
+    return content_hash(line)[:12]

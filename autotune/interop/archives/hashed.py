@@ -8,14 +8,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from autotune.interop.archives.format import MANIFEST, digest_of, line_hash
+from autotune.interop.archives.format import MANIFEST, line_hash
+from autotune.store.documents import content_hash
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every member: when an archive was written says nothing of the study."""
 
 
 class HashedZip:
-    """Writes ``file``. Use it in a ``with`` block; a member of lines lies between ``begin`` and ``end``."""
+    """Writes ``file``. Use it in a ``with`` block; lines belong to the member that was begun last."""
 
     def __init__(self, file: Path) -> None:
         self._file = file.open("wb")
@@ -40,7 +41,7 @@ class HashedZip:
                 self._stream.close()
 
     def begin(self, name: str) -> None:
-        self.end()
+        self._end()
         self._name, self._hash, self._size = name, hashlib.sha256(), 0
         self._stream = self._zip.open(_info(name), "w", force_zip64=True)
         self.lines[name] = []
@@ -52,17 +53,17 @@ class HashedZip:
         self._size += len(line) + 1
         self.lines[self._name].append(line_hash(line))
 
-    def end(self) -> None:
+    def _end(self) -> None:
         if self._stream is not None:
             self._stream.close()
             self._stream = None
             self.members[self._name] = (self._size, self._hash.hexdigest())
 
     def content(self, name: str, content: bytes) -> None:
-        self.end()
+        self._end()
         self._zip.writestr(_info(name), content)
         if name != MANIFEST:
-            self.members[name] = (len(content), digest_of(content))
+            self.members[name] = (len(content), content_hash(content))
 
     def text(self, name: str, text: str) -> None:
         self.content(name, text.encode("utf-8", "replace"))

@@ -15,7 +15,6 @@ from autotune.interop.archives.format import (
     FILES,
     FOLDER,
     decode,
-    digest_of,
     encode,
     part_name,
 )
@@ -23,6 +22,7 @@ from autotune.interop.archives.kinds import WrongRowError, text
 from autotune.interop.archives.rows import check_row
 from autotune.interop.archives.verifying import Manifest, altered_members, read_manifest
 from autotune.interop.archives.zipped import Archive
+from autotune.store.documents import content_hash
 from autotune.store.portable import PARTS, Document, Told
 from autotune.store.statements.pruning import TAKEN_IN, WRITTEN
 from autotune.store.store import Store
@@ -123,7 +123,7 @@ class _Reading:
             self._check_file(digest)
         if any(row.get("kind") in (WRITTEN, TAKEN_IN) for row in self._rows(FILES)):
             raise self.archive.wrong("a file in it claims to be the manifest of an archive")
-        list(self.environments())
+        self.environments()
         for place in range(self.manifest.studies):
             _Study(self, place, kept).check()
         self._check_parents()
@@ -142,21 +142,20 @@ class _Reading:
 
     def _check_file(self, digest: str) -> None:
         name = FOLDER + digest
-        if digest_of(self.archive.read(name)) != digest:
+        if content_hash(self.archive.read(name)) != digest:
             raise self.archive.wrong(f"{name} is not the file that its name stands for")
 
     def study(self, place: int) -> Document:
-        return next(document for _, document in self.part(place, "study"))
+        return next(self.part(place, "study"))
 
     def told(self, place: int) -> Iterator[Told]:
-        for part in PARTS:
-            yield from self.part(place, part)
+        return ((part, document) for part in PARTS for document in self.part(place, part))
 
-    def part(self, place: int, part: str) -> Iterator[Told]:
+    def part(self, place: int, part: str) -> Iterator[Document]:
         name = part_name(place, part)
         for number, row in enumerate(self._rows(name), 1):
             try:
-                yield part, check_row(part, row)
+                yield check_row(part, row)
             except WrongRowError as error:
                 raise self.archive.wrong(f"{name}, line {number}: {error}") from None
 
@@ -190,7 +189,7 @@ class _Study:
         self.reading, self.place, self.kept = reading, place, kept
 
     def check(self) -> None:
-        documents = [document for _, document in self.reading.part(self.place, "study")]
+        documents = self._each("study")
         if len(documents) != 1:
             self._wrong("study", 1, f"there are {len(documents)} studies, and one is told here")
         parent = documents[0]["parent"]
@@ -209,7 +208,7 @@ class _Study:
         self._in_session("verdicts", sessions)
 
     def _each(self, part: str) -> list[Document]:
-        return [document for _, document in self.reading.part(self.place, part)]
+        return list(self.reading.part(self.place, part))
 
     def _in_session(self, part: str, sessions: int) -> None:
         for line, document in enumerate(self._each(part), 1):
@@ -222,7 +221,7 @@ class _Study:
         searched: set[str] = set()
         told = self._paused()
         last = -1
-        for line, (_, row) in enumerate(self.reading.part(self.place, "trials"), 1):
+        for line, row in enumerate(self.reading.part(self.place, "trials"), 1):
             if row["session"] >= sessions or row["segment"] >= segments:
                 self._wrong("trials", line, "it is of a session or segment that is not there")
             if row["number"] <= last:
@@ -257,7 +256,7 @@ class _Study:
 
     def _of_trials(self, part: str, numbers: dict[int, int], *, once: bool = True) -> None:
         seen: dict[int, int] = {}
-        for line, (_, row) in enumerate(self.reading.part(self.place, part), 1):
+        for line, row in enumerate(self.reading.part(self.place, part), 1):
             trial = row["trial"]
             if trial not in numbers:
                 self._wrong(part, line, f"there is no trial {trial}")

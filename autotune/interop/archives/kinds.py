@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 LONGEST = 1 << 53
 """Whole numbers up to here are the same in every JSON reader, and far within 64 bits."""
@@ -57,14 +58,16 @@ def flag(value: object, name: str) -> None:
         raise WrongRowError(f"{name} is neither true nor false")
 
 
-def any_object(value: object, name: str) -> None:
+def any_object(value: object, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise WrongRowError(f"{name} is no object")
+    return value
 
 
-def any_list(value: object, name: str) -> None:
+def any_list(value: object, name: str) -> list[Any]:
     if not isinstance(value, list):
         raise WrongRowError(f"{name} is no list")
+    return value
 
 
 def at_least(least: int) -> Check:
@@ -76,9 +79,7 @@ def object_of(check: Check) -> Check:
     """An object all of whose parts are so."""
 
     def each(value: object, name: str) -> None:
-        if not isinstance(value, dict):
-            raise WrongRowError(f"{name} is no object")
-        for key, item in value.items():
+        for key, item in any_object(value, name).items():
             check(item, f"{name}.{key[:40]}")
 
     return each
@@ -88,11 +89,10 @@ def list_of(check: Check, length: int | None = None) -> Check:
     """A list all of whose items are so, and that has ``length`` of them if that is given."""
 
     def each(value: object, name: str) -> None:
-        if not isinstance(value, list):
-            raise WrongRowError(f"{name} is no list")
-        if length is not None and len(value) != length:
+        items = any_list(value, name)
+        if length is not None and len(items) != length:
             raise WrongRowError(f"{name} has not {length} items")
-        for item in value:
+        for item in items:
             check(item, f"an item of {name}")
 
     return each
@@ -102,11 +102,10 @@ def parts(**known: Check) -> Check:
     """An object with these parts. One that is missing is not known; what it has else is free."""
 
     def each(value: object, name: str) -> None:
-        if not isinstance(value, dict):
-            raise WrongRowError(f"{name} is no object")
+        there = any_object(value, name)
         for part, check in known.items():
-            if part in value:
-                check(value[part], f"{name}.{part}")
+            if part in there:
+                check(there[part], f"{name}.{part}")
 
     return each
 

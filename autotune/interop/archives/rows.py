@@ -64,10 +64,8 @@ _PURPOSES = ("search", "final", "default", "baseline")
 _HASH = re.compile("[0-9a-f]{64}")
 
 
-def check_row(part: str, row: object) -> Document:
+def check_row(part: str, row: Document) -> Document:
     """``row`` itself, where it may be one of ``part``. Raises :class:`WrongRowError`."""
-    if not isinstance(row, dict):
-        raise WrongRowError("it is no object")
     if part == "readings":
         return _readings(row)
     if part == "reports":
@@ -159,8 +157,7 @@ def _session(row: Document) -> None:
 
 
 def _ask(row: Document) -> None:
-    any_list(row["trials"], "trials")
-    for number in row["trials"]:
+    for number in any_list(row["trials"], "trials"):
         if number is not None:
             whole(number, "a trial's number", least=NO_ROOM)
 
@@ -206,12 +203,11 @@ def _verdict(row: Document) -> None:
 
 
 def _comparison(value: object) -> None:
-    if not isinstance(value, dict):
-        raise WrongRowError("a comparison is no object")
-    require_names(value, {"against", "estimate", "low", "high"})
-    text(value["against"], "what a comparison is against")
+    comparison = any_object(value, "a comparison")
+    require_names(comparison, {"against", "estimate", "low", "high"})
+    text(comparison["against"], "what a comparison is against")
     for part in ("estimate", "low", "high"):
-        real(value[part], f"{part} of a comparison")
+        real(comparison[part], f"{part} of a comparison")
 
 
 _MEANING: Mapping[str, Callable[[Document], None]] = {
@@ -228,8 +224,7 @@ _MEANING: Mapping[str, Callable[[Document], None]] = {
 def _readings(row: Document) -> Document:
     require_names(row, {"trial", "readings"})
     whole(row["trial"], "trial", least=0)
-    any_list(row["readings"], "readings")
-    for reading in row["readings"]:
+    for reading in any_list(row["readings"], "readings"):
         if not isinstance(reading, list) or len(reading) != 5:
             raise WrongRowError("a reading is no list of metric, value, at, discarded and context")
         metric, value, at, discarded, context = reading

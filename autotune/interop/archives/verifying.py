@@ -25,10 +25,10 @@ from autotune.interop.archives.format import (
     MANIFEST,
     MARK,
     decode,
-    digest_of,
     line_hash,
 )
 from autotune.interop.archives.zipped import Archive
+from autotune.store.documents import content_hash
 
 MOST = 50
 """Alterations of one kind that are named one by one."""
@@ -93,7 +93,7 @@ def read_manifest(archive: Archive) -> Manifest:
         if not isinstance(size, int) or not isinstance(sha256, str):
             raise archive.wrong(f"{MANIFEST} does not say what {name[:100]!r} is")
         known[name] = (size, sha256)
-    return Manifest(digest_of(content), count, str(study.get("name", "")), known, content)
+    return Manifest(content_hash(content), count, str(study.get("name", "")), known, content)
 
 
 def verify_archive(

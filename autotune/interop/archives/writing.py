@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,12 @@ from autotune.interop.archives.format import (
     MARK,
     README,
     STUDIES,
-    digest_of,
     encode,
     part_name,
 )
 from autotune.interop.archives.hashed import HashedZip
 from autotune.paths import written_whole
+from autotune.store.documents import content_hash
 from autotune.store.portable import PARTS
 from autotune.store.records import StudyRecord
 from autotune.store.statements.pruning import WRITTEN
@@ -62,7 +63,7 @@ def write_archive(store: Store, study: StudyRecord, file: Path, licence: str = "
             manifest, told = _write(store, family, writer, licence)
         size = draft.stat().st_size
     return Written(
-        digest=digest_of(manifest),
+        digest=content_hash(manifest),
         studies=tuple(one.label for one in family),
         trials=told.trials,
         repeats=told.repeats,
@@ -193,20 +194,14 @@ def _verdict(place: int, verdict: Mapping[str, Any]) -> Mapping[str, Any]:
 def _write_study(
     store: Store, study: StudyRecord, places: Mapping[int, int], teller: _Told, writer: HashedZip
 ) -> None:
-    rows = store.tell(study.id, places)
-    open_part = ""
-    for part, document in rows:
-        if part != open_part:
-            writer.begin(part_name(teller.place, part))
-            open_part = part
-        teller.hear(part, document)
-        writer.line(encode(document).encode())
-    writer.end()
-    there = {name for name in writer.members if name.startswith(f"{STUDIES}{teller.place}/")}
+    for part, rows in groupby(store.tell(study.id, places), key=lambda one: one[0]):
+        writer.begin(part_name(teller.place, part))
+        for _, document in rows:
+            teller.hear(part, document)
+            writer.line(encode(document).encode())
     for part in PARTS:
-        if part_name(teller.place, part) not in there:
+        if part_name(teller.place, part) not in writer.lines:
             writer.begin(part_name(teller.place, part))
-    writer.end()
     writer.text(f"{STUDIES}{teller.place}/space.yaml", teller.space)
 
 
@@ -221,7 +216,6 @@ def _write_environments(store: Store, digests: list[str], writer: HashedZip) -> 
         if document := store.environment(digest):
             machines[digest] = device_of(document) or "a machine without a name"
             writer.line(encode({"hash": digest, "document": document}).encode())
-    writer.end()
     return machines
 
 
@@ -234,7 +228,6 @@ def _write_files(store: Store, roles: Mapping[str, str], writer: HashedZip) -> N
             kind = store.kind_of(digest) or roles[digest]
             writer.line(encode({"sha256": digest, "kind": kind, "bytes": size}).encode())
             kept.append(digest)
-    writer.end()
     for digest in kept:
         writer.content(FOLDER + digest, store.artifact(digest))
 

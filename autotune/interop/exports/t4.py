@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 from autotune.measure.outcome import Reading
 from autotune.measure.recordings.formats import seconds_in
 from autotune.paths import written_whole
-from autotune.space.configuration import Configuration, plain
+from autotune.space.configuration import plain
 from autotune.status import Status
 from autotune.store.records import StudyRecord, TrialRecord
 
@@ -40,36 +39,6 @@ _INVALIDITY: Mapping[Status, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Trial:
-    """One finished trial, as much of it as T4 can tell. Durations and run times are in seconds."""
-
-    configuration: Configuration
-    status: Status
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    """Empty where it failed."""
-    units: Mapping[str, str] = field(default_factory=dict)
-    runtimes: tuple[float, ...] = ()
-    """The raw readings, where the goal is a time."""
-    phases: Mapping[str, float] = field(default_factory=dict)
-    """``prepare``, ``check``, ``measure``, and others."""
-    message: str = ""
-    phase: str = ""
-    """In which it failed."""
-    timestamp: str = ""
-
-
-def document(
-    trials: Iterable[Trial], objectives: Sequence[str], metadata: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The T4 document. Trials that have not finished, or were lost, are left out: nothing is known."""
-    return {
-        "metadata": {**metadata, "timeunit": TIMEUNIT},
-        "results": [_result(trial, objectives) for trial in trials if trial.status.finished],
-        "schema_version": SCHEMA_VERSION,
-    }
-
-
 def write_trials(
     file: Path,
     study: StudyRecord,
@@ -78,28 +47,39 @@ def write_trials(
 ) -> None:
     """Write a study's trials to ``file``; ``readings`` holds those of each trial by its id.
 
+    Trials that have not finished, or were lost, are left out: nothing is known.
     A file that is there is replaced at once, or stays as it is. Raises ``OSError``.
     """
-    goals = [str(metric["name"]) for metric in study.metrics if metric.get("goal")]
+    goals = [goal.name for goal in study.goals]
     units = {str(metric["name"]): str(metric.get("unit") or "") for metric in study.metrics}
-    metadata = {
-        "tool": "autotune",
-        "study": study.name,
-        "objective": study.objective,
-        "workload": dict(study.workload),
-        "replayed": study.replayed,
+    units["time"] = units.get("time") or "s"  # any other metric without a unit is no time
+    document = {
+        "metadata": {
+            "tool": "autotune",
+            "study": study.name,
+            "objective": study.objective,
+            "workload": dict(study.workload),
+            "replayed": study.replayed,
+            "timeunit": TIMEUNIT,
+        },
+        "results": [_result(t, readings.get(t.id, ()), goals, units) for t in trials if t.status.finished],
+        "schema_version": SCHEMA_VERSION,
     }
-    rows = (_from_record(trial, readings.get(trial.id, ()), goals, units) for trial in trials)
     with written_whole(file) as draft, draft.open("w") as out:
-        json.dump(document(rows, goals, metadata), out, indent=1)  # not as one text, which may be large
+        json.dump(document, out, indent=1)  # not as one text, which may be large
         out.write("\n")
 
 
-def _result(trial: Trial, objectives: Sequence[str]) -> dict[str, Any]:
+def _result(
+    trial: TrialRecord, readings: Sequence[Reading], goals: Sequence[str], units: Mapping[str, str]
+) -> dict[str, Any]:
     phases = {name: seconds * _PER_SECOND for name, seconds in trial.phases.items()}
+    factor = seconds_in(units.get(goals[0], ""))  # None: the goal is no time
+    runtimes = [r.value * factor for r in readings if factor and r.metric == goals[0] and not r.discarded]
     correct = trial.status in (Status.OK, Status.PRUNED)
+    at = trial.finished_at or trial.started_at
     return {
-        "timestamp": trial.timestamp,
+        "timestamp": datetime.fromtimestamp(at, UTC).isoformat() if at else "",
         "configuration": plain(trial.configuration),
         "times": {
             "compilation": phases.pop("prepare", 0.0),
@@ -107,43 +87,22 @@ def _result(trial: Trial, objectives: Sequence[str]) -> dict[str, Any]:
             "benchmark": phases.pop("measure", 0.0),
             "framework": sum(phases.values()),
             "search_algorithm": 0.0,
-            "runtimes": [seconds * _PER_SECOND for seconds in trial.runtimes if math.isfinite(seconds)],
+            "runtimes": [seconds * _PER_SECOND for seconds in runtimes if math.isfinite(seconds)],
         },
         "invalidity": _invalidity(trial),
         "correctness": int(correct),
         "measurements": [
-            {"name": name, "value": value, "unit": trial.units.get(name, "")}
-            for name, value in trial.metrics.items()
-            if correct and math.isfinite(value)  # JSON has no other numbers
+            {"name": name, "value": estimate.value, "unit": units.get(name, "")}
+            for name, estimate in trial.metrics.items()
+            if correct and math.isfinite(estimate.value)  # JSON has no other numbers
         ],
-        "objectives": list(objectives),
+        "objectives": list(goals),
         "status": str(trial.status),
         "message": trial.message,
     }
 
 
-def _invalidity(trial: Trial) -> str:
+def _invalidity(trial: TrialRecord) -> str:
     if trial.status is Status.INFEASIBLE and trial.phase not in ("", "prepare"):
         return "runtime"  # it was made, and the device refused to run it
     return _INVALIDITY[trial.status]
-
-
-def _from_record(
-    trial: TrialRecord, readings: Sequence[Reading], goals: Sequence[str], units: Mapping[str, str]
-) -> Trial:
-    goal = goals[0] if goals else ""
-    # A time without a unit is taken for seconds; any other metric without one is no time.
-    factor = seconds_in(units.get(goal) or ("s" if goal == "time" else ""))
-    runtimes = [r.value * factor for r in readings if factor and r.metric == goal and not r.discarded]
-    at = trial.finished_at or trial.started_at
-    return Trial(
-        configuration=trial.configuration,
-        status=trial.status,
-        metrics={} if trial.status.failed else {name: e.value for name, e in trial.metrics.items()},
-        units={**units, "time": units.get("time") or "s"},
-        runtimes=tuple(runtimes),
-        phases=trial.phases,
-        message=trial.message,
-        phase=trial.phase,
-        timestamp=datetime.fromtimestamp(at, UTC).isoformat() if at else "",
-    )

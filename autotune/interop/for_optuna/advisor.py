@@ -96,12 +96,12 @@ class Advisor:
 
     # -- learning
 
-    def catch_up(self, trials: Sequence[FrozenTrial], number: int, drawn: Drawn | None = None) -> None:
+    def catch_up(self, trials: Sequence[FrozenTrial], number: int, drawn: Drawn) -> None:
         """Learn what is new in ``trials`` before the trial ``number`` is planned; ``drawn`` are parameters
         of running ones that ``trials`` need not have yet."""
-        if not self._follow(trials, number, drawn or {}):
+        if not self._follow(trials, number, drawn):
             self._restart()
-            self._follow(trials, number, drawn or {})
+            self._follow(trials, number, drawn)
 
     def _follow(self, trials: Sequence[FrozenTrial], number: int, drawn: Drawn) -> bool:
         """Whether what is new could be added.
@@ -203,9 +203,7 @@ class Advisor:
         told = self.strategy.usable
         if not told:
             return None
-        tries: dict[Configuration, int] = {}
-        for one in told:
-            tries[one.configuration] = tries.get(one.configuration, 0) + 1
+        tries = Counter(one.configuration for one in told)
         best, _ = min(self._ranked(told), key=lambda pair: (tries[pair[0].configuration], pair[1]))
         reason = {"strategy": self.strategy.name, "kind": "replicate"}
         return Plan(best.configuration, reason, new=False)

@@ -37,7 +37,7 @@ class InferredSpace(Translation):
         loose: Iterable[str],
         rules: Sequence[Rule],
         called: Mapping[str, str],
-        moving: Iterable[str] = (),
+        moving: Iterable[str],
     ) -> None:
         self.parameters = {parameter.name: parameter for parameter in parameters}
         self.loose = frozenset(loose)
@@ -132,7 +132,7 @@ class DefineByRun:
     from_failure: bool = False
     """Whether there was nothing better: trials may ask for more than is known."""
 
-    def called(self, further: Iterable[str] = ()) -> Mapping[str, str]:
+    def called(self, further: Iterable[str]) -> Mapping[str, str]:
         """What each parameter is called in rules, also a further one."""
         return knob_names([*(() if self.found is None else self.found.called), *further])
 

@@ -53,7 +53,7 @@ class Parameter:
     def value(self, param: object) -> Value:
         """The knob's value for what the study holds; ``ValueError`` where it is outside the distribution."""
         if self.choices is not None:
-            return self.choices.label(self.places.index(int(self.distribution.to_internal_repr(param))))
+            return self.choices.labels[self.places.index(int(self.distribution.to_internal_repr(param)))]
         return self.knob.canonical(param)
 
     def allows(self, param: object) -> bool:

@@ -47,7 +47,7 @@ class Parameter:
             return self.knob.canonical(param)
         for place, one in enumerate(self.choices.objects):
             if one is param or (type(one) is type(param) and one == param):
-                return self.choices.label(place)
+                return self.choices.labels[place]
         return self.knob.canonical(param)
 
     def param(self, value: Value) -> object:
@@ -87,7 +87,7 @@ class RaySpace:
         return self.space.configuration(values)
 
 
-def ray_space(config: Mapping[str, Any], rules: Sequence[Rule | str] = ()) -> RaySpace | None:
+def ray_space(config: Mapping[str, Any], rules: Sequence[Rule] = ()) -> RaySpace | None:
     """The space that ``config`` describes; ``None`` where it holds constants alone.
 
     The names of knobs are the keys, those of nested dictionaries joined by ``/``, with ``_`` for what no
@@ -111,8 +111,7 @@ def ray_space(config: Mapping[str, Any], rules: Sequence[Rule | str] = ()) -> Ra
         raise InputError(problems)
     if not parameters:
         return None
-    spoken = {name for rule in rules for name in (Rule.parse(rule) if isinstance(rule, str) else rule).knobs}
-    for text in doubtful(names, spoken):
+    for text in doubtful(names, {name for rule in rules for name in rule.knobs}):
         warnings.warn(text, stacklevel=2)
     return RaySpace(Space([parameter.knob for parameter in parameters], rules), tuple(parameters))
 

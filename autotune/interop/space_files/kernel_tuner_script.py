@@ -153,9 +153,9 @@ class _Script:
         """Take a restriction in."""
         if isinstance(restriction, tuple) and len(restriction) == 2:
             restriction = restriction[0]  # and the names of its parameters
-        where = self.place(node)
+        where = self.module.place(node)
         if isinstance(restriction, Closure):
-            where = self.place(restriction.function)
+            where = self.module.place(restriction.function)
             restriction = self.condition(restriction, knobs)
         if not isinstance(restriction, str):
             raise self.module.not_understood(node, "a restriction is a text, or a function that returns one")
@@ -200,9 +200,6 @@ class _Script:
                 "Kernel Tuner also leaves out thread blocks that are too large for the device: "
                 f"for that write the constraint {' * '.join(sides)} <= {MOST_THREADS}, say."
             )
-
-    def place(self, node: ast.AST) -> Location:
-        return Location(self.module.file, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
 
 
 def _limits(rule: Node, sides: Sequence[str]) -> bool:

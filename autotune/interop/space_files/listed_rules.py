@@ -9,10 +9,9 @@ import ast
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from math import prod
 
 from autotune.errors import InputError, shorten
-from autotune.interop.space_files.exact_rules import exact_rules
+from autotune.interop.space_files.exact_rules import combinations, exact_rules
 from autotune.interop.space_files.python_text import Module
 from autotune.space.configuration import Value
 from autotune.space.language.parser import parse
@@ -37,7 +36,7 @@ def listed(node: ast.expr, knobs: Mapping[str, Sequence[Value]]) -> Node | str:
     if not names:  # it says nothing of any configuration
         return ""
     own = {name: tuple(knobs[name]) for name in names}
-    few = prod(map(len, own.values())) <= MOST_COMBINATIONS
+    few = combinations(own) <= MOST_COMBINATIONS
     module = Module(ast.Module([], []), "", {})
     rows = []
     try:

@@ -21,6 +21,7 @@ from autotune.interop.space_files.python_operators import (
     UNARY,
     as_text,
 )
+from autotune.interop.space_files.python_slice import defaults_of
 from autotune.interop.space_files.python_source import FOREIGN, Closure, Opened, Scope, Source
 
 MOST_BITS = 1_000
@@ -173,12 +174,8 @@ class Expressions:
 
     def defined(self, function: ast.FunctionDef | ast.Lambda) -> Closure:
         """A function, whose defaults are worked out where it stands, as Python does."""
-        arguments = function.args
-        positions = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-        given = [*zip(positions[len(positions) - len(arguments.defaults) :], arguments.defaults, strict=True)]
-        by_name = zip((a.arg for a in arguments.kwonlyargs), arguments.kw_defaults, strict=True)
         defaults: Scope = {}
-        for name, default in (*given, *((name, node) for name, node in by_name if node is not None)):
+        for name, default in defaults_of(function.args):
             try:
                 defaults[name] = self.value(default)
             except InputError as error:  # a call may do without it

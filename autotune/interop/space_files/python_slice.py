@@ -287,14 +287,14 @@ def _holding(statement: ast.AST) -> Iterator[tuple[str, str]]:
                 inner = itertools.chain.from_iterable(map(assigned_by, body))
                 pairs = [(ast.Name(name), ast.Name(one)) for one in inner]
             case ast.arguments():
-                pairs = [(ast.Name(one), value) for one, value in _defaults(node)]
+                pairs = [(ast.Name(one), value) for one, value in defaults_of(node)]
             case _:
                 pairs = []
         for target, value in pairs:
             yield from itertools.product(_roots(target), _parts(value))
 
 
-def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+def defaults_of(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
     """The names of arguments that have a default, and that."""
     positions = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
     yield from zip(positions[len(positions) - len(arguments.defaults) :], arguments.defaults, strict=True)

@@ -92,7 +92,7 @@ class Source(Protocol):
     def step(self, node: ast.AST) -> None:
         """Count a step; an error where there are too many."""
 
-    def not_understood(self, node: ast.AST, why: str = "", hint: str = "") -> InputError:
+    def not_understood(self, node: ast.AST, why: str = "") -> InputError:
         """The error that ``node`` is more than can be understood without running it."""
 
 

@@ -88,12 +88,13 @@ class Module:
         self._calling: list[ast.AST] = []
         self._steps = 0
 
-    def not_understood(self, node: ast.AST, why: str = "", hint: str = "") -> InputError:
+    def place(self, node: ast.AST) -> Location:
+        return Location(self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
+
+    def not_understood(self, node: ast.AST, why: str = "") -> InputError:
         """The error that ``node`` is more than can be understood without running it."""
-        text = ast.unparse(node)
-        where = Location(self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
-        message = f"{shorten(text)!r} is not understood" + (f": {why}" if why else "")
-        return InputError(Problem(message, where, UNDERSTOOD, hint or self.otherwise))
+        message = f"{shorten(ast.unparse(node))!r} is not understood" + (f": {why}" if why else "")
+        return InputError(Problem(message, self.place(node), UNDERSTOOD, self.otherwise))
 
     def value(self, node: ast.expr, before: ast.AST | None = None) -> Any:
         """What ``node`` comes to where ``before`` stands in the source; at its end without."""

@@ -96,7 +96,7 @@ class _Reader:
         lines = [one.call.lineno for one in kernels if one.name == found.name]
         if len(lines) > 1:
             message = f"{found.name} is decorated on the lines {', '.join(map(str, lines))}"
-            raise InputError(Problem(message, self.place(found.call), "one kernel of that name", RUN))
+            raise InputError(Problem(message, self.module.place(found.call), "one kernel of that name", RUN))
         arguments = {word.arg: word.value for word in found.call.keywords if word.arg}
         if found.by:
             self.notes.append(f"@{found.by} on line {found.call.lineno} was taken to be triton.autotune.")
@@ -141,7 +141,9 @@ class _Reader:
         strangers = [one for one in found if not isinstance(one, Config)]
         if isinstance(node, (ast.List, ast.Tuple)) and not node.elts:  # running it would tell the same
             hint = "--configs NAME takes those of a list or function of the source"
-            raise InputError(Problem("configs is empty: nothing is chosen from", self.place(node), hint=hint))
+            raise InputError(
+                Problem("configs is empty: nothing is chosen from", self.module.place(node), hint=hint)
+            )
         if not found or strangers:
             raise self.module.not_understood(node, "no list of triton.Config" if strangers else "it is empty")
         return found
@@ -155,9 +157,6 @@ class _Reader:
         names, notes = names_in(value, kernel.parameters)
         self.notes += notes
         return names
-
-    def place(self, node: ast.AST) -> Location:
-        return Location(str(self.file), getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
 
     # -- calls that mean something here
 
@@ -175,7 +174,7 @@ class _Reader:
             raise self.module.not_understood(node, f"{strange[0]!r} in the dictionary")
         options = {name: arguments.get(name, default) for name, default in OPTIONS.items()}
         left_out = tuple(name for name in UNREAD if arguments.get(name) is not None)
-        return Config(kwargs, **options, where=self.place(node), left_out=left_out)
+        return Config(kwargs, **options, where=self.module.place(node), left_out=left_out)
 
     def _filter(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> Iterator[Any]:
         """What the filter keeps; everything where it asks what only running it tells."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from autotune.provenance.code.files import FrozenFile, freeze, named
 from autotune.provenance.code.repository import Repository, read_repository
-from autotune.provenance.document import Document, Documented, Json, digest, plain
+from autotune.provenance.document import Document, Documented, Json, digest
 
 
 @dataclass(frozen=True)
@@ -55,19 +55,8 @@ class SourceSnapshot(Documented):
         return tuple(name for name in sorted({*was, *now}) if was.get(name) != now.get(name))
 
     def to_document(self) -> Document:
-        """The JSON form, without the contents, with both hashes."""
-        repository: Json = None
-        if self.repository is not None:
-            fields = self.repository.to_document()
-            repository = {name: value for name, value in fields.items() if name != "artifacts"}
-        return {
-            "source_hash": self.source_hash,
-            "tree_hash": self.tree_hash,
-            "folder": self.folder,
-            "files": plain(self.files),
-            "repository": repository,
-            "problem": self.problem,
-        }
+        """The JSON form, with both hashes."""
+        return {"source_hash": self.source_hash, "tree_hash": self.tree_hash, **super().to_document()}
 
     def _comparable(self) -> Document:
         """What counts as a change, under names that a reader understands."""

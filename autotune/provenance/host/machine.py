@@ -8,7 +8,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from autotune.provenance.document import Document, Documented, plain
+from autotune.provenance.document import Document, Documented
 from autotune.provenance.host.processor import CPU, Processor, read_processor
 from autotune.provenance.host.system import System, as_bytes
 
@@ -46,17 +46,7 @@ class Machine(Documented):
         """The flags are a hundred words that only matter as a whole: their hash stands for them."""
         flags = self.processor.flags
         processor = self.processor.to_document() | {"flags": _hash(" ".join(flags)) if flags else None}
-        return {
-            "hostname": self.hostname,
-            "architecture": self.architecture,
-            "processor": processor,
-            "memory_bytes": self.memory_bytes,
-            "swap_bytes": self.swap_bytes,
-            "tuning": plain(self.tuning),
-            "mitigations": self.mitigations,
-            "accelerators": plain(self.accelerators),
-            "virtualisation": self.virtualisation.to_document(),
-        }
+        return super().to_document() | {"processor": processor}
 
 
 def read_machine(system: System) -> Machine:

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.space.configuration import FrozenMap, Value, freeze, plain
+from autotune.space.configuration import FrozenMap, Value, plain
 from autotune.space.knobs.knob import Cell, Knob
 from autotune.space.knobs.values import distinct, key, listing, scalars
 
@@ -22,12 +22,6 @@ Places = NDArray[np.int64]
 
 class Items(Knob):
     """A knob of several cells. With many items it has too many neighbours to make them all."""
-
-    def canonical(self, value: object) -> Value:
-        try:
-            return self.join(self.split(freeze(value)))
-        except TypeError:
-            raise self._refuse(value) from None
 
     @property
     @abstractmethod

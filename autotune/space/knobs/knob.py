@@ -129,9 +129,12 @@ class Knob(ABC):
     def split(self, value: Value) -> tuple[int, ...]:
         """The index of each cell for ``value``; the inverse of :meth:`join`."""
 
-    @abstractmethod
     def canonical(self, value: object) -> Value:
         """``value`` in its one canonical form (``4.0`` -> ``4``); ``ValueError`` says what was expected."""
+        try:
+            return self.join(self.split(freeze(value)))
+        except TypeError:
+            raise self._refuse(value) from None
 
     def _refuse(self, value: object) -> ValueError:
         """The error of :meth:`canonical` for ``value``."""

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from autotune.space.configuration import Value, freeze, plain
+from autotune.space.configuration import Value, plain
 from autotune.space.knobs.knob import Listed, Ordered
 from autotune.space.knobs.values import distinct, key, listing, scalars
 
@@ -32,13 +32,6 @@ class _OneOf(Listed):
         if place is None:
             raise self._refuse(value)
         return (place,)
-
-    def canonical(self, value: object) -> Value:
-        try:
-            frozen = freeze(value)
-        except TypeError:
-            raise self._refuse(value) from None
-        return self.options[self.split(frozen)[0]]
 
     def sample(self, rng: np.random.Generator) -> Value:
         return self.options[int(rng.integers(len(self.options)))]

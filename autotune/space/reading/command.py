@@ -13,7 +13,7 @@ from autotune.space import placeholders
 from autotune.space.reading.command_metrics import MetricsSource
 from autotune.space.reading.converters import mapping, text, written
 from autotune.space.reading.fields import Fields, Problems, as_map, wrong
-from autotune.space.reading.yaml_nodes import YamlList, YamlMap, YamlNode, YamlScalar
+from autotune.space.reading.yaml_nodes import YamlList, YamlMap, YamlNode, YamlScalar, value_at
 from autotune.space.spec import CommandObjective, MetricSpec
 
 COMMAND_KEYS = ("run", "prepare", "check", "environment", "config", "metrics")
@@ -45,8 +45,7 @@ class Known:
 
 def read_command(node: YamlNode, base: Path, known: Known, problems: Problems) -> CommandObjective | None:
     """``command:`` as a list, a text, or a mapping with ``run`` and more."""
-    section = node if isinstance(node, YamlMap) else None
-    config = _section(section, "config")
+    config = value_at(node, "config")
     paths = (placeholders.FOLDER,) if config is None else (placeholders.FOLDER, placeholders.CONFIG)
     for name in (path for path in paths if path in known.knobs):
         problems.add(
@@ -55,10 +54,10 @@ def read_command(node: YamlNode, base: Path, known: Known, problems: Problems) -
             hint="rename the knob",
         )
     check = _PlaceholderCheck(known, paths, problems)
-    if section is None:
+    if not isinstance(node, YamlMap):
         run = problems.attempt(lambda: _arguments(node, "command", check))
         return CommandObjective(run, base) if run else None
-    fields = Fields(section, "command", COMMAND_KEYS, problems, _HABITS)
+    fields = Fields(node, "command", COMMAND_KEYS, problems, _HABITS)
 
     def arguments(part: YamlNode, title: str) -> tuple[str, ...]:
         return _arguments(part, title, check)
@@ -77,13 +76,6 @@ def read_command(node: YamlNode, base: Path, known: Known, problems: Problems) -
         config_text=config_text,
         **source.read(),
     )
-
-
-def _section(parent: YamlMap | None, key: str) -> YamlNode | None:
-    for entry in parent or ():
-        if entry.key == key:
-            return entry.value
-    return None
 
 
 @dataclass(frozen=True)

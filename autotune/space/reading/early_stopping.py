@@ -9,7 +9,7 @@ from typing import Any
 from autotune.errors import nearest
 from autotune.space.reading.converters import integer, number, one_of, text
 from autotune.space.reading.fields import Converter, Fields, Problems, as_map, wrong
-from autotune.space.reading.yaml_nodes import YamlNode, YamlScalar
+from autotune.space.reading.yaml_nodes import YamlNode, YamlScalar, value_at
 from autotune.space.spec import EarlyStopping
 
 RUNG_POLICIES = ("asha", "async-hyperband", "successive-halving", "hyperband")
@@ -52,23 +52,23 @@ def read_early_stopping(goals: Sequence[str]) -> Converter[EarlyStopping]:
         named = node.value if isinstance(node, YamlScalar) else None
         hint = f"write {{policy: {named}, max: ...}}" if named in POLICIES else ""
         section = Fields(as_map(node, title, _FORM, hint), title, KEYS, problems)
+        otherwise = "" if "policy" in section else EarlyStopping.policy
+        policy = section.get("policy", one_of(*POLICIES), otherwise)
+        nothing: Mapping[str, Any] = {}
         settings = EarlyStopping(
             max=section.require("max", integer(2), 0, _WHOLE),
-            policy=section.get(
-                "policy", one_of(*POLICIES), "" if "policy" in section else EarlyStopping.policy
-            ),
+            policy=policy,
             resource=section.get("resource", text, EarlyStopping.resource),
             min=section.get("min", integer(1), EarlyStopping.min),
             factor=section.get("factor", integer(2), EarlyStopping.factor),
             metric=section.get("metric", _metric(goals), ""),
+            options=section.get("options", _options(policy), nothing),
         )
-        nothing: Mapping[str, Any] = {}
-        options = section.get("options", _options(settings.policy), nothing)
         if not problems.found:
             _require_a_rung(settings, section, problems)
-            _require_a_limit(settings, options, section, problems)
+            _require_a_limit(settings, section, problems)
         problems.raise_all()
-        return EarlyStopping(**{**vars(settings), "options": options})
+        return settings
 
     return convert
 
@@ -96,7 +96,7 @@ def _options(policy: str) -> Converter[Mapping[str, Any]]:
         if not known and list(entries):
             raise wrong(node, title, f"nothing: {policy} has no options")
         if policy == "optuna-patient":  # the options of the one that it wraps stand beside its own
-            wrapped = next((e.value for e in entries if e.key == "wrapped"), None)
+            wrapped = value_at(entries, "wrapped")
             name = (
                 problems.attempt(lambda: one_of(*WRAPPABLE)(wrapped, f"{title}.wrapped")) if wrapped else None
             )
@@ -121,12 +121,10 @@ def _require_a_rung(settings: EarlyStopping, section: Fields, problems: Problems
         )
 
 
-def _require_a_limit(
-    settings: EarlyStopping, options: Mapping[str, Any], section: Fields, problems: Problems
-) -> None:
-    if "optuna-threshold" in (settings.policy, options.get("wrapped")) and not {"lower", "upper"} & set(
-        options
-    ):
+def _require_a_limit(settings: EarlyStopping, section: Fields, problems: Problems) -> None:
+    options = settings.options
+    stops_past_limits = "optuna-threshold" in (settings.policy, options.get("wrapped"))
+    if stops_past_limits and not {"lower", "upper"} & set(options):
         problems.add(
             f"{section.title}: optuna-threshold stops nothing without a limit",
             section.where,

@@ -9,7 +9,7 @@ from autotune.errors import InputError, shorten
 from autotune.space.configuration import Value, freeze, plain
 from autotune.space.reading.converters import fact, mapping
 from autotune.space.reading.fields import Problems
-from autotune.space.reading.yaml_nodes import YamlMap, compose
+from autotune.space.reading.yaml_nodes import YamlMap, compose, value_at
 
 WHERE = "--workload"
 
@@ -51,8 +51,7 @@ def given_beside(text: str, workload: Mapping[str, object]) -> list[str]:
         root, _ = compose(text, WHERE)
     except InputError:
         return []
-    sections = {entry.key: entry.value for entry in root} if isinstance(root, YamlMap) else {}
-    section = sections.get("workload")
+    section = value_at(root, "workload")
     own = mapping(section, "workload", fact, Problems()) if isinstance(section, YamlMap) else {}
     given = {name: plain(freeze(value)) for name, value in workload.items() if name in own}
     return [f"{name}={_written(value)}" for name, value in given.items() if value != plain(own[name])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autotune.errors import Location
-from autotune.space.reading.yaml_nodes import YamlMap, compose
+from autotune.space.reading.yaml_nodes import compose, value_at
 
 
 def place_of(text: str, file: str, keys: Sequence[str]) -> Location:
@@ -15,8 +15,8 @@ def place_of(text: str, file: str, keys: Sequence[str]) -> Location:
     """
     node, _ = compose(text, file)
     for key in keys:
-        entries = [entry for entry in node if entry.key == key] if isinstance(node, YamlMap) else []
-        if not entries:
+        inner = value_at(node, key)
+        if inner is None:
             break
-        node = entries[0].value
+        node = inner
     return node.where

@@ -15,7 +15,7 @@ from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.space.configuration import FrozenMap, Value
 from autotune.space.reading.converters import boolean, fact, items, mapping
 from autotune.space.reading.fields import Problems, as_map, wrong
-from autotune.space.reading.yaml_nodes import YamlEntry, YamlList, YamlMap, YamlNode
+from autotune.space.reading.yaml_nodes import YamlEntry, YamlList, YamlMap, YamlNode, value_at
 from autotune.space.spec import say_workload
 
 HELD_OUT = "held_out"
@@ -87,11 +87,11 @@ def _listed(node: YamlList, problems: Problems) -> tuple[Member, ...]:
 
 
 def _without_mark(entries: YamlMap, title: str, problems: Problems) -> tuple[bool, YamlMap]:
-    mark = next((entry for entry in entries if entry.key == HELD_OUT), None)
+    mark = value_at(entries, HELD_OUT)
     if mark is None:
         return False, entries
-    held_out = problems.attempt(lambda: boolean(mark.value, f"{title}.{HELD_OUT}"))
-    return bool(held_out), YamlMap(tuple(e for e in entries if e is not mark), entries.where)
+    held_out = problems.attempt(lambda: boolean(mark, f"{title}.{HELD_OUT}"))
+    return bool(held_out), YamlMap(tuple(e for e in entries if e.key != HELD_OUT), entries.where)
 
 
 def _compare_names(entries: YamlMap, names: Sequence[str], title: str, problems: Problems) -> None:

@@ -91,6 +91,12 @@ def describe(node: YamlNode) -> str:
             return shorten(node.text)
 
 
+def value_at(node: YamlNode, key: str) -> YamlNode | None:
+    """What a mapping has under ``key``; ``None`` where it has nothing there, or is none."""
+    entries = node.entries if isinstance(node, YamlMap) else ()
+    return next((entry.value for entry in entries if entry.key == key), None)
+
+
 def compose(text: str, file: str) -> tuple[YamlNode, list[Problem]]:
     """Build the tree of the one document in ``text``.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,24 +12,7 @@ from sqlalchemy.engine import Dialect
 from autotune.errors import InputError
 from autotune.store.documents import content_hash, pack, unpack
 from autotune.store.schema import artifacts, environments
-from autotune.store.statements.prepared import Direct, Prepared, insert_into
-
-
-@dataclass(frozen=True)
-class Packed:
-    """An artefact made ready outside of any transaction, so that compressing holds nobody up."""
-
-    hash: str
-    kind: str
-    size: int
-    encoding: str
-    content: bytes
-
-
-def prepare(content: bytes, kind: str) -> Packed:
-    encoding, stored = pack(content)
-    return Packed(content_hash(content), kind, len(content), encoding, stored)
-
+from autotune.store.statements.prepared import Direct, Prepared, Values, insert_into
 
 _PRUNING = int.from_bytes(b"autotune")
 """An advisory lock, any number that nobody else uses: shared by all that write contents, and held alone by
@@ -61,27 +44,26 @@ _INSERT_ARTIFACT = Prepared(
 )
 
 
-def insert_artifacts(direct: Direct, packed: Sequence[Packed], now: float) -> None:
-    """Store what is not there yet; sorted, so that two writers cannot wait for each other."""
-    if packed:
-        keep_loose(direct)
-        ordered = sorted(packed, key=lambda p: p.hash)
-        _INSERT_ARTIFACT.run_for_each(direct, [vars(p) | {"created_at": now} for p in ordered])
-
-
 @dataclass(frozen=True)
 class Files:
-    """Files to be stored, by hash, those that the store lacked a moment ago already packed."""
+    """Files to be stored, those that the store lacked a moment ago already packed.
 
-    plain: Mapping[str, tuple[bytes, str]]
-    """Content and kind."""
-    packed: Mapping[str, Packed]
+    They are packed outside of any transaction, so that compressing holds nobody up.
+    """
+
+    hashes: Mapping[str, str]
+    """By kind."""
+    plain: Mapping[str, tuple[str, bytes]]
+    """Kind and content, by hash."""
+    packed: Mapping[str, Values]
+    """Their rows but for the time, by hash."""
 
     @classmethod
     def of(cls, files: Mapping[str, bytes], lacked: Callable[[Iterable[str]], Iterable[str]]) -> Self:
         """``files`` by kind. ``lacked`` says which hashes the store does not hold."""
-        plain = {content_hash(content): (content, kind) for kind, content in files.items()}
-        return cls(plain, {digest: prepare(*plain[digest]) for digest in (lacked(plain) if plain else ())})
+        hashes = {kind: content_hash(content) for kind, content in files.items()}
+        plain = {hashes[kind]: (kind, content) for kind, content in files.items()}
+        return cls(hashes, plain, {d: _packed(d, *plain[d]) for d in (lacked(plain) if plain else ())})
 
     def insert(self, direct: Direct, now: float) -> None:
         """Store them, as part of the transaction that refers to them.
@@ -92,7 +74,14 @@ class Files:
             return
         keep_loose(direct)
         gone = missing(direct, [digest for digest in self.plain if digest not in self.packed])
-        insert_artifacts(direct, [*self.packed.values(), *(prepare(*self.plain[d]) for d in gone)], now)
+        rows = {**self.packed, **{digest: _packed(digest, *self.plain[digest]) for digest in gone}}
+        # Sorted, so that two writers cannot wait for each other.
+        _INSERT_ARTIFACT.run_for_each(direct, [{**rows[d], "created_at": now} for d in sorted(rows)])
+
+
+def _packed(digest: str, kind: str, content: bytes) -> Values:
+    encoding, stored = pack(content)
+    return {"hash": digest, "kind": kind, "size": len(content), "encoding": encoding, "content": stored}
 
 
 def read_artifact(connection: sa.Connection, digest: str) -> bytes:
@@ -109,21 +98,15 @@ def kind_of(connection: sa.Connection, digest: str) -> str | None:
     return kind
 
 
-def insert_environment(
-    connection: sa.Connection, digest: str, document: Mapping[str, Any], now: float
-) -> None:
-    keep_loose(Direct.through(connection))
-    row = {"hash": digest, "document": document, "created_at": now}
-    connection.execute(_insert_once(connection.dialect, environments), row)
-
-
 def describe(
     connection: sa.Connection, digest: str, environment: Mapping[str, Any] | None, now: float
 ) -> None:
     """Keep an environment, if one is given, in the transaction that refers to it: before that it could be
     deleted as loose."""
     if environment is not None:
-        insert_environment(connection, digest, environment, now)
+        keep_loose(Direct.through(connection))
+        row = {"hash": digest, "document": environment, "created_at": now}
+        connection.execute(_insert_once(connection.dialect, environments), row)
 
 
 def read_environment(connection: sa.Connection, digest: str) -> Mapping[str, Any]:

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from autotune.interop.archives.format import MANIFEST, digest_of, encode
+from autotune.interop.archives.format import MANIFEST, encode
 from autotune.interop.archives.writing import write_archive, write_down
 from autotune.measure.outcome import Estimate, Reading, Report
 from autotune.status import Status
+from autotune.store.documents import content_hash
 from autotune.store.store import Store
 from tests.hook.stores import add_study
 from tests.store.build import bench, outcome
@@ -86,7 +87,7 @@ def hashed_again(members: Members) -> Members:
     """As whoever alters an archive and knows how would do it."""
     manifest = json.loads(members[MANIFEST])
     manifest["members"] = {
-        name: {"bytes": len(content), "sha256": digest_of(content)}
+        name: {"bytes": len(content), "sha256": content_hash(content)}
         for name, content in members.items()
         if name != MANIFEST
     }

@@ -18,13 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import InputError, StoreError
-from autotune.interop.archives.format import MANIFEST, decode, digest_of, encode
+from autotune.interop.archives.format import MANIFEST, decode, encode
 from autotune.interop.archives.hashed import HashedZip
 from autotune.interop.archives.importing import import_archive
 from autotune.interop.archives.known import known_digest
 from autotune.interop.archives.verifying import verify_archive
 from autotune.interop.archives.zipped import Archive, Limits
 from autotune.status import Status
+from autotune.store.documents import content_hash
 from autotune.store.statements.pruning import TAKEN_IN
 from autotune.store.store import Store
 from tests.hook.stores import add_study
@@ -59,7 +60,7 @@ def test_a_study_is_the_same_elsewhere(origin: Path, archive: Path, tmp_path: Pa
                     assert getattr(one, name) == getattr(other, name), name
             assert repr(one.metrics) == repr(other.metrics)
         assert [r.report.step for r in after.reports(3)] == [1, 2]
-        assert after.artifact(digest_of(bytes(range(256)))) == bytes(range(256))
+        assert after.artifact(content_hash(bytes(range(256)))) == bytes(range(256))
         assert after.environment("environment1") == before.environment("environment1")
         assert [s.settings.get("sources") for s in after.sessions(3)] == [
             None,

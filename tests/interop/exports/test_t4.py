@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import InputError
-from autotune.interop.exports.t4 import Trial, document, write_trials
+from autotune.interop.exports.t4 import write_trials
 from autotune.interop.space_files.kernel_tuner import space_document
 from autotune.measure.outcome import Estimate, Reading
 from autotune.measure.recordings.formats import seconds_in
@@ -39,8 +39,10 @@ def study(*metrics: dict[str, Any]) -> StudyRecord:
     )  # fmt: skip
 
 
-def trial(number: int, status: Status, **fields: Any) -> TrialRecord:
-    configuration = Configuration({**KNOBS, "tile": 2**number})
+def trial(
+    number: int, status: Status, configuration: Configuration | None = None, **fields: Any
+) -> TrialRecord:
+    configuration = configuration or Configuration({**KNOBS, "tile": 2**number})
     return TrialRecord(
         id=100 + number, study_id=1, number=number, session_id=1, segment_id=1, purpose="search",
         configuration=configuration, hash=configuration.hash, status=status, finished_at=1.7e9, **fields,
@@ -48,6 +50,17 @@ def trial(number: int, status: Status, **fields: Any) -> TrialRecord:
 
 
 TIME = {"name": "time", "goal": "minimize", "unit": "s"}
+
+
+def estimates(**values: float) -> dict[str, Estimate]:
+    return {name: Estimate(value, value, value, 1) for name, value in values.items()}
+
+
+def results(file: Path, one: TrialRecord, readings: Sequence[Reading] = ()) -> list[dict[str, Any]]:
+    """What a file says of a single trial."""
+    write_trials(file, study(TIME), [one], {one.id: readings})
+    found: list[dict[str, Any]] = json.loads(file.read_text())["results"]
+    return found
 
 
 @pytest.mark.parametrize(
@@ -64,31 +77,33 @@ TIME = {"name": "time", "goal": "minimize", "unit": "s"}
         (Status.TIMEOUT, "measure", "timeout", 0),
     ],
 )
-def test_what_came_of_a_trial_is_told(status: Status, phase: str, invalidity: str, correctness: int) -> None:
-    one = Trial(KNOBS, status, {"time": 2.0}, {"time": "s"}, phase=phase, message="why")
-    (result,) = document([one], ["time"], {})["results"]
+def test_what_came_of_a_trial_is_told(
+    status: Status, phase: str, invalidity: str, correctness: int, tmp_path: Path
+) -> None:
+    one = trial(0, status, metrics=estimates(time=2.0), phase=phase, message="why")
+    (result,) = results(tmp_path / "trials.json", one)
     assert (result["invalidity"], result["correctness"]) == (invalidity, correctness)
     assert bool(result["measurements"]) == bool(correctness)
     assert (result["status"], result["message"]) == (str(status), "why")
 
 
-def test_numbers_that_json_does_not_have_are_left_out() -> None:
-    one = Trial(KNOBS, Status.OK, {"time": 2.0, "gap": math.inf}, {"time": "s"}, runtimes=(1.0, math.nan))
-    (result,) = document([one], ["time"], {})["results"]
+def test_numbers_that_json_does_not_have_are_left_out(tmp_path: Path) -> None:
+    one = trial(0, Status.OK, metrics=estimates(time=2.0, gap=math.inf))
+    (result,) = results(tmp_path / "trials.json", one, [Reading("time", 1.0), Reading("time", math.nan)])
     assert [measured["name"] for measured in result["measurements"]] == ["time"]
     assert result["times"]["runtimes"] == [1000.0]
 
 
-def test_trials_of_which_nothing_is_known_are_left_out() -> None:
-    unknown = [Trial(KNOBS, status) for status in (Status.WAITING, Status.RUNNING, Status.LOST)]
-    assert document(unknown, ["time"], {})["results"] == []
+@pytest.mark.parametrize("status", [Status.WAITING, Status.RUNNING, Status.LOST])
+def test_a_trial_of_which_nothing_is_known_is_left_out(status: Status, tmp_path: Path) -> None:
+    assert results(tmp_path / "trials.json", trial(0, status)) == []
 
 
 def test_a_study_and_back(tmp_path: Path) -> None:
-    estimates = {"time": Estimate(0.002, 0.001, 0.003, 2), "error": Estimate(1e-7, 0, 1e-6, 1)}
+    found = {"time": Estimate(0.002, 0.001, 0.003, 2), "error": Estimate(1e-7, 0, 1e-6, 1)}
     phases = {"prepare": 1.5, "check": 0.25, "warmup": 0.5, "measure": 0.125}
     trials = [
-        trial(0, Status.OK, metrics=estimates, phases=phases),
+        trial(0, Status.OK, metrics=found, phases=phases),
         trial(1, Status.CRASHED, phases={"prepare": 1.0}, phase="measure", message="SIGSEGV"),
         trial(2, Status.RUNNING),
         trial(3, Status.OUT_OF_MEMORY),
@@ -150,18 +165,15 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[A
     per_unit = seconds_in(unit)
     assert per_unit is not None
     trials = [
-        Trial(
-            configuration=Configuration({**KNOBS, "tile": number}),
-            status=status,
-            metrics={} if status.failed else {"time": value, "error": value / 2},
-            units={"time": unit, "error": ""},
-            runtimes=tuple(value * per_unit * times for times in runtimes),
-            message=f"trial {number}",
-        )
-        for number, (status, value, runtimes, _) in enumerate(rows)
+        trial(number, status, metrics=estimates(time=value, error=value / 2), message=f"trial {number}")
+        for number, (status, value, _, _) in enumerate(rows)
     ]
-    file = tmp_path_factory.mktemp("t4") / "trials.json.gz"
-    file.write_bytes(gzip.compress(json.dumps(document(trials, ["time"], {})).encode()))
+    readings = {
+        one.id: [Reading("time", value * times) for times in runtimes]
+        for one, (_, value, runtimes, _) in zip(trials, rows, strict=True)
+    }
+    file = tmp_path_factory.mktemp("t4") / "trials.json"
+    write_trials(file, study(TIME | {"unit": unit}, {"name": "error", "goal": None}), trials, readings)
     back = read_recording(file).entries
     assert [t.configuration for t in back] == [t.configuration for t in trials]
     assert [t.status for t in back] == [t.status for t in trials]
@@ -169,9 +181,9 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[A
     for one, other in zip(trials, back, strict=True):
         assert (other.time is None) == one.status.failed
         if not one.status.failed:
-            assert other.time == pytest.approx(one.metrics["time"] * per_unit)
-            assert other.metrics == pytest.approx({"error": one.metrics["error"]})
-        assert other.readings == pytest.approx(one.runtimes)
+            assert other.time == pytest.approx(one.metrics["time"].value * per_unit)
+            assert other.metrics == pytest.approx({"error": one.metrics["error"].value})
+        assert other.readings == pytest.approx([r.value * per_unit for r in readings[one.id]])
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared recordings are not on this machine")
@@ -195,11 +207,11 @@ def test_knobs_that_exist_only_sometimes_come_back(tmp_path: Path) -> None:
         ]
     )
     trials = [
-        Trial(space.configuration(values), Status.OK, {"time": 1.0 + n}, {"time": "s"})
+        trial(n, Status.OK, space.configuration(values), metrics=estimates(time=1.0 + n))
         for n, values in enumerate(space.feasible)
     ]
     file = tmp_path / "trials.json"
-    file.write_text(json.dumps(document(trials, ["time"], {})))
+    write_trials(file, study(TIME), trials, {})
     (tmp_path / "space.yaml").write_text(space_document(read_recording(file), file, tmp_path / "space.yaml"))
     spec = limit_to_recording(read_spec(tmp_path / "space.yaml"))
     conditions = {knob.name: knob.when.text for knob in spec.space.knobs if knob.when is not None}
@@ -207,7 +219,7 @@ def test_knobs_that_exist_only_sometimes_come_back(tmp_path: Path) -> None:
     assert {c.hash for c in spec.space.rows} == {trial.configuration.hash for trial in trials}
     replayed = ReplayedObjective.of(spec)
     assert [replayed.outcome(t.configuration).metrics["time"].value for t in trials] == [
-        t.metrics["time"] for t in trials
+        t.metrics["time"].value for t in trials
     ]
 
 

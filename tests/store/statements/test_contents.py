@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,20 +15,6 @@ from autotune.store.statements.contents import Files
 from autotune.store.statements.prepared import Direct
 from autotune.store.store import Store
 from tests.store.build import bench, new_study, outcome
-
-
-class DeletedMeanwhile(dict[str, bytes]):
-    """Files that another process deletes as loose between the look for them and what is written then."""
-
-    def __init__(self, other: Store, files: dict[str, bytes]) -> None:
-        super().__init__(files)
-        self.other, self.deleted, self._looks = other, set[str](), 0
-
-    def items(self) -> Any:
-        self._looks += 1
-        if self._looks == 2:
-            self.deleted.update(self.other.delete().artifacts)
-        return super().items()
 
 
 def _waits_for_us(store: Store) -> bool:
@@ -55,18 +40,30 @@ class TestContents:
 
     @pytest.mark.parametrize("way", ["finish", "open_segment"])
     def test_content_that_is_deleted_before_something_refers_to_it_is_written_again(
-        self, shared_url: str, open_store: Callable[[str], Store], way: str
+        self,
+        shared_url: str,
+        open_store: Callable[[str], Store],
+        way: str,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         store, other = open_store(shared_url), open_store(shared_url)
         made = bench(store)
         trial = made.trial(1)
         digest = store.put_artifact(b"loose", "source")
-        files = DeletedMeanwhile(other, {"source": b"loose"})
+        look, deleted = store._pack, set[str]()
+
+        def look_before_they_are_deleted(files: Mapping[str, bytes]) -> Files:
+            found = look(files)
+            deleted.update(other.delete().artifacts)
+            return found
+
+        monkeypatch.setattr(store, "_pack", look_before_they_are_deleted)
+        files = {"source": b"loose"}
         if way == "finish":
             store.finish(trial.id, outcome(artifacts=files))
         else:
             store.open_segment(made.study.id, {}, files, "changed")
-        assert files.deleted == {digest}
+        assert deleted == {digest}
         assert store.artifact(digest) == b"loose" and store.integrity() == []
 
     def test_nothing_loose_is_deleted_while_somebody_is_about_to_refer_to_it(
