@@ -68,9 +68,7 @@ def test_a_report_with_its_metric_inside_says_what_to_call_it(tmp_path: Path) ->
     text = '{"step": 1, "val": {"time": 5}}'
     objective = runner(tmp_path, *printing(text))
     objective.report = Reporter(Curve(3, "time", ()))
-    with pytest.raises(
-        CommandCrashed, match=r"must bring the metric 'time'.*: call the metric 'val\.time'"
-    ):
+    with pytest.raises(CommandCrashed, match=r"must bring the metric 'time'.*: call the metric 'val\.time'"):
         measure(objective)
 
 
