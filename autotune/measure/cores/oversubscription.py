@@ -64,7 +64,7 @@ class ReadyThreads:
     def look(self, pid: int) -> None:
         """Count now, if it is time to; ``pid`` is the worker's, whose descendants count as well."""
         if self.timeout() == 0.0:
-            found = ready_threads(pid, self._cores, self._below)
+            found = ready_by_process(pid, self._cores, self._below)
             self._counts.append(at_once(found, self._there))
             self._there = found.keys()
             self._wait = min(self._wait * LONGER, LONGEST_SECONDS)
@@ -83,7 +83,7 @@ def at_once(found: Mapping[int, int], before: Collection[int]) -> int:
     return max([lasting, *(ready for pid, ready in found.items() if pid not in before)])
 
 
-def ready_threads(pid: int, cores: Set[int], below: int = 0) -> dict[int, int]:
+def ready_by_process(pid: int, cores: Set[int], below: int = 0) -> dict[int, int]:
     """How many threads of a process and each descendant run on ``cores`` or wait for one of them, by pid.
 
     A thread that its program has pinned to other cores does not wait for these. The first ``below``

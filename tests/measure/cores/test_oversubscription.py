@@ -16,7 +16,7 @@ from autotune.measure.cores.oversubscription import (
     LONGEST_SECONDS,
     MOST_LOOKS,
     ReadyThreads,
-    ready_threads,
+    ready_by_process,
 )
 from autotune.measure.outcome import READY_THREADS
 
@@ -39,7 +39,9 @@ def running(script: str) -> Iterator[int]:
 def settle(pid: int, wanted: int, cores: Set[int] = ALL, below: int = 0) -> int:
     """The count as soon as it is as wanted: a process needs a moment to become what it is to be."""
     deadline = time.monotonic() + 30
-    while (found := sum(ready_threads(pid, cores, below).values())) != wanted and time.monotonic() < deadline:
+    while (
+        found := sum(ready_by_process(pid, cores, below).values())
+    ) != wanted and time.monotonic() < deadline:
         os.sched_yield()
     return found
 
@@ -57,7 +59,7 @@ def test_threads_that_chose_other_cores_do_not_wait_for_these() -> None:
         pytest.skip("there are no other cores")
     with running(f"{SPIN} {SPIN} read wait") as busy:
         assert settle(busy, 2) == 2
-        assert not any(ready_threads(busy, {min(usual)}).values())
+        assert not any(ready_by_process(busy, {min(usual)}).values())
 
 
 def test_generations_that_are_not_the_programs_own_do_not_count() -> None:
@@ -73,12 +75,12 @@ def test_generations_that_are_not_the_programs_own_do_not_count() -> None:
 def test_a_process_that_is_gone_has_none() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    assert not any(ready_threads(gone.pid, {0}).values())
+    assert not any(ready_by_process(gone.pid, {0}).values())
 
 
 def said_of(looks: list[dict[int, int]], cores: int, monkeypatch: pytest.MonkeyPatch) -> int:
     """What is said of a trial on so many cores that was seen with these ready threads by process."""
-    monkeypatch.setattr(oversubscription, "ready_threads", lambda *_: looks.pop(0))
+    monkeypatch.setattr(oversubscription, "ready_by_process", lambda *_: looks.pop(0))
     monkeypatch.setattr(ReadyThreads, "timeout", lambda self: 0.0)  # it is never early
     seen = ReadyThreads(range(cores))
     while looks:
@@ -108,7 +110,7 @@ def test_what_a_shell_starts_and_waits_for_is_not_added_to_it(monkeypatch: pytes
 def test_it_looks_at_growing_intervals_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(oversubscription.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(oversubscription, "ready_threads", lambda *_: {1: 1})
+    monkeypatch.setattr(oversubscription, "ready_by_process", lambda *_: {1: 1})
     waited = []
     watching = ReadyThreads((0,))
     while (seconds := watching.timeout()) is not None:
