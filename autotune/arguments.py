@@ -1,10 +1,11 @@
-"""Checks of the numbers that are passed to functions; all functions word a problem the same way."""
+"""Checks of what is passed to functions; all functions word a problem the same way."""
 
 from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from autotune.errors import Problem
 
@@ -35,6 +36,21 @@ def no_step(step: object) -> TypeError:
     """The exception for a report whose step is no whole number."""
     said = f"the step of a report must be a whole number, how many steps are done, not {step!r:.60}"
     return TypeError(f"{said}: report(step, loss=...)")
+
+
+def no_names(metrics: object) -> TypeError:
+    """The exception for metrics that are passed as something else than a mapping."""
+    return TypeError(f"metrics have names, as in loss=0.5 or {{'loss': 0.5}}: got {metrics!r:.60}")
+
+
+def by_name(metrics: Mapping[str, Any] | None, named: dict[str, Any]) -> dict[str, Any]:
+    """Metrics that are passed as a mapping, by their names, or both; ``TypeError`` for a bare number."""
+    if metrics is None:
+        return named
+    try:
+        return {**metrics, **named}
+    except TypeError:
+        raise no_names(metrics) from None
 
 
 def _is(value: object, kind: type) -> bool:

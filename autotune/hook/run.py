@@ -183,13 +183,13 @@ class Run:
         never read :attr:`should_stop`, this raises :class:`~autotune.measure.stopped.Stopped`, which the
         ``with`` block of the run catches.
 
-        Raises ``TypeError`` for a step that is no whole number.
+        Raises ``TypeError`` for a step that is no whole number, and for metrics without names.
         """
         if not self._is_open:
             return
         step = _whole(step)
         if self._reports is not None:
-            self._reports.take(step, {**metrics, **named} if metrics else named)
+            self._reports.take(step, _by_name(metrics, named))
         self._reported = step
         if self._stopper().after(step):
             self._stopped = True
@@ -202,7 +202,7 @@ class Run:
     def result(self, metrics: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         """Give the metrics of the whole run if they are not those of its last report (the best loss, say)."""
         if self._reports is not None:
-            self._reports.result({**(metrics or {}), **named})
+            self._reports.result(_by_name(metrics, named))
 
     @property
     def should_stop(self) -> bool:
@@ -308,6 +308,17 @@ def _place(rank: SupportsIndex | None, ranks: SupportsIndex | None) -> tuple[int
             Problem(f"rank is {rank!r:.40}{of}", expected="0, 1, 2 ... below the number of ranks")
         )
     return number, count
+
+
+def _by_name(metrics: Mapping[str, Any] | None, named: dict[str, Any]) -> dict[str, Any]:
+    if metrics is None:
+        return named
+    try:
+        return {**metrics, **named}
+    except TypeError:
+        from autotune.arguments import no_names
+
+        raise no_names(metrics) from None
 
 
 def _whole(step: SupportsIndex) -> int:

@@ -124,6 +124,10 @@ def named_values(returned: object, default: str, goals: Collection[str] = ()) ->
     for ``default`` and the ``goals``: it says whether something went well, and would count as one second. The
     same holds for what a command prints or reports.
     """
+    if isinstance(returned, (list, tuple)):  # as Optuna takes several
+        what = f"{returned!r:.80} ({type(returned).__name__})"
+        several = f"return several by their names, as {{{default!r}: 0.5, ...}}"
+        raise TypeError(f"the metric {default!r} must be a number, not {what}: {several}")
     named = returned if isinstance(returned, Mapping) else {default: returned}
     for name, value in named.items():
         if (name == default or name in goals) and type(value).__name__ in _FLAGS:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import SupportsIndex
 
-from autotune.arguments import no_step
+from autotune.arguments import by_name, no_step
 from autotune.measure.clocks import monotonic
 from autotune.measure.outcome import Report
 from autotune.measure.readings import named_values
@@ -159,7 +159,7 @@ class Reporter:
             if self._over:
                 return
             try:
-                self._report(self.curve, _whole(step), {**(metrics or {}), **named})
+                self._report(self.curve, _whole(step), by_name(metrics, named))
             except Stopped as stopped:
                 self.ended = stopped
                 raise

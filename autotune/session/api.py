@@ -10,6 +10,7 @@ from typing import Any
 
 from autotune.measure.kernels.compile_cache import cache_folder
 from autotune.measure.loading.callables import describe_callable
+from autotune.measure.loading.importing import refuse_while_imported
 from autotune.provenance.environment import Environment, capture
 from autotune.search.registry import strategy_class
 from autotune.session.asktell import AskTell
@@ -60,6 +61,7 @@ def search(
     Raises :class:`autotune.errors.InputError` for bad input and :class:`autotune.errors.StoreError`
     if the store fails.
     """
+    refuse_while_imported()
     heard = heard_by(progress)
     if isinstance(space, Space) and objective is not None:
         space = spec_of(space, describe_callable(objective))
@@ -93,6 +95,7 @@ def search_many(
     brings its own; they cannot be overridden. To search one workload, give it to :func:`search` as
     ``workload``.
     """
+    refuse_while_imported()
     heard = heard_by(progress)
     if isinstance(space, Family):
         family = space

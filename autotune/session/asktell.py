@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from autotune.arguments import by_name
 from autotune.errors import InputError, Problem
 from autotune.measure.outcome import Outcome
 from autotune.measure.reports import Reporter, Stopped
@@ -142,7 +143,10 @@ class AskTell:
         with self._lock:
             self._in_flight(trial)
             self._ledger.renew()
-            given = {**(metrics or {}), **named}
+            try:
+                given = by_name(metrics, named)
+            except TypeError as error:
+                raise InputError(str(error)) from None
             outcome = outcome_of(self._spec, given, status, message, seconds, peak_memory)
             if self._stopping is not None:
                 outcome = self._stopping.completed(trial.id, outcome)

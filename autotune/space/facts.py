@@ -38,5 +38,7 @@ def _problems(kind: str, name: object, value: object) -> Iterator[Problem]:
     except TypeError:
         what = "None" if value is None else f"of the type {type(value).__name__}"
         hint = "its method tolist() makes a list of it" if hasattr(value, "tolist") else ""
+        if isinstance(value, type):  # numpy.float32, which has that method as well
+            hint = f"its name is a text: {value.__name__!r}"
         expected = "a number, a flag, a text, or a list or a mapping of these"
         yield Problem(f"{name!r} of the {kind} is {what}", expected=expected, hint=hint)

@@ -285,6 +285,15 @@ def test_a_flag_stays_one_for_who_knows_the_goals(search: Search) -> None:
     assert all(isinstance(value, bool) for value in listener.heard.values.values())
 
 
+@pytest.mark.parametrize("metrics", [0.0, 0.5])
+def test_metrics_without_names_are_said_to_have_none(search: Search, metrics: Any) -> None:
+    """It was TypeError: 'float' object is not a mapping; and a loss of 0 was no metric at all."""
+    search(lr=0.5)
+    for give in (lambda run: run.report(1, metrics), lambda run: run.result(metrics)):
+        with autotune.run("train") as run, pytest.raises(TypeError, match=rf"have names.* got {metrics}$"):
+            give(run)
+
+
 @pytest.mark.parametrize("step", [1.5, "3", None])
 def test_a_step_that_is_no_whole_number_is_said_to_be_the_step(search: Search, step: Any) -> None:
     search(lr=0.5)

@@ -1,4 +1,4 @@
-"""What a clock says of a reading: how long a process had no core, only where it did the work itself."""
+"""What is read: values by name; and how long a process had no core, only where it did the work itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import pytest
 
 from autotune.measure.cores.pace import Pace
-from autotune.measure.readings import Clock, measures_itself
+from autotune.measure.readings import Clock, measures_itself, named_values
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,10 @@ def test_a_process_that_computes_is_measured_itself() -> None:
         if measures_itself(clock.context):
             return
     raise AssertionError(f"it waited for others all the time: {clock.context}")
+
+
+@pytest.mark.parametrize("returned", [(1.0, 2.0), [1.0, 2.0]])
+def test_several_values_have_names(returned: object) -> None:
+    """Optuna takes several objectives in their order."""
+    with pytest.raises(TypeError, match=r"several by their names, as \{'time': 0.5, ...\}$"):
+        named_values(returned, "time", ("time", "energy"))

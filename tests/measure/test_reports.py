@@ -154,6 +154,7 @@ def test_bounds_are_for_complete_runs() -> None:
         ),
         ([(1.5, {"loss": 1.0})], "done, not 1.5: report(step, loss=...)"),
         ([(1, {"loss": "low"})], "must be a number"),
+        ([(1, 0.5)], "metrics have names, as in loss=0.5 or {'loss': 0.5}: got 0.5"),
     ],
 )
 def test_a_report_that_cannot_be_used_says_why(reports: list[tuple[Any, Any]], message: str) -> None:

@@ -77,6 +77,36 @@ def test_one_configuration_in_common_is_counted_as_one(tmp_path: Path) -> None:
     assert contrast.how == "1 configuration was measured in both, and 6 are needed"
 
 
+GAIN = {"against": "the default", "estimate": 3.0, "low": 2.9, "high": 3.1}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "metric", "one", "how"),
+    [
+        ({}, "speed-up over the default", (2.0, 1.8, 2.2), "of separate runs"),
+        ({"speedup": None, "gain": GAIN}, "better than the default by", (3.0, 2.9, 3.1), "of separate runs"),
+        (
+            {"speedup": None},
+            "speed-up over the default",
+            None,
+            "its default failed, or a value is not above 0",
+        ),
+        (None, "speed-up over the default", None, "one of them was not measured again"),
+    ],
+)
+def test_what_was_won_over_the_default_is_compared(
+    tmp_path: Path, verdict: dict[str, object] | None, metric: str, one: object, how: str
+) -> None:
+    """Of values below 0, it was said that one of them was not measured again."""
+    own = Written(tmp_path)
+    for tile, value in ((1, 2.0), (4, 1.0)):
+        own.trial({"tile": tile, "layout": "row"}, value)
+    if verdict is not None:
+        own.verdict({"tile": 4, "layout": "row"}, **verdict)
+    contrast = diff_studies(own.store, own.study, own.study).contrasts[0]
+    assert (contrast.metric, contrast.one) == (metric, one) and how in contrast.how
+
+
 def test_one_and_true_are_two_values_of_a_workload_and_a_default(tmp_path: Path) -> None:
     with Store.open(tmp_path / "two.db") as store:
         one, other = (

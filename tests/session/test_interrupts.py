@@ -9,13 +9,17 @@ from pathlib import Path
 
 import pytest
 
+import autotune
 from autotune.cli.search import interruptible
+from autotune.measure.outcome import Outcome
 from autotune.report.words.summary import summarize
 from autotune.search.contract import Proposal
 from autotune.search.strategies.random import Random
 from autotune.session.api import open_session
-from autotune.session.progress import Progress
+from autotune.session.progress import Best, Progress
+from autotune.space.configuration import Configuration
 from autotune.space.spec import Budget, SearchSettings
+from autotune.status import Status
 from autotune.store.store import Store
 from tests.session.bowl import bowl, spec
 
@@ -68,3 +72,17 @@ def test_an_interrupt_while_finalists_are_measured_ends_that_and_is_gone_on_with
         assert "search s.yaml --trials 6 " in said, "twice as many had been named"
         assert "the same command goes on with it" in capsys.readouterr().err
         assert open_session(given, store, objective=bowl).run().defended
+
+
+def test_what_hears_of_a_trial_can_end_the_search(tmp_path: Path) -> None:
+    class Enough(Progress):
+        def finished(
+            self, number: int, configuration: Configuration, outcome: Outcome, best: Best | None
+        ) -> None:
+            if number == 3:
+                raise KeyboardInterrupt
+
+    given = replace(spec(tmp_path), budget=Budget(trials=50))
+    result = autotune.search(given, objective=bowl, store=tmp_path / "study.db", progress=Enough())
+    assert result.reason == "interrupted" and result.statuses == {Status.OK: 4}
+    assert result.best is not None and not result.defended

@@ -73,6 +73,14 @@ def test_what_cannot_be_recorded_is_said(
         outcome_of(spec(tmp_path), metrics, **{"status": "ok", **words})
 
 
+def test_a_value_without_a_name_is_said_to_have_none(tmp_path: Path) -> None:
+    """Optuna's ``tell`` takes a value. It was TypeError: 'float' object is not a mapping."""
+    with autotune.ask_tell(spec(tmp_path), store=tmp_path / "study.db") as session:
+        (trial,) = session.ask()
+        with pytest.raises(autotune.InputError, match=r"metrics have names, as in .*: got 3\.0"):
+            session.tell(trial, 3.0)  # type: ignore[arg-type]
+
+
 def test_of_a_long_message_a_part_is_shown_and_both_ends_are_kept(tmp_path: Path) -> None:
     message = f"first {'x' * 2_000_000} last"
     outcome = outcome_of(spec(tmp_path), {}, Status.CRASHED, message)

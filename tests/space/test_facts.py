@@ -25,6 +25,8 @@ class Gemm:
         ({"gemm": Gemm()}, "'gemm' of the workload is of the type Gemm\n  expected: a number, a flag"),
         ({"n": None}, "'n' of the workload is None"),
         ({"shape": np.arange(3)}, "its method tolist() makes a list of it"),
+        ({"dtype": np.float32}, "of the type type\n  expected: a number, a flag, a text"),
+        ({"dtype": np.float32}, "its name is a text: 'float32'"),
         ({1: 2}, "a fact of the workload is named 1"),
     ],
 )

@@ -88,6 +88,7 @@ class _Script:
             for restriction in self.restrictions(given["restrictions"], call):
                 self.restrict(given["restrictions"], restriction, knobs)
         self.note_threads(knobs, self.gathered.constraints)
+        self.note_goal(given)
         about = f"The space of tune_kernel for {name} ({self.file.name}:{call.lineno})."
         return self.gathered.space(name, about, self.file, knobs, self.workload(given, call))
 
@@ -199,6 +200,15 @@ class _Script:
             self.gathered.notes.append(
                 "Kernel Tuner also leaves out thread blocks that are too large for the device: "
                 f"for that write the constraint {' * '.join(sides)} <= {MOST_THREADS}, say."
+            )
+
+    def note_goal(self, given: Mapping[str, ast.expr]) -> None:
+        """Say so where the script tunes for something else than the time."""
+        goal = given.get("objective")
+        if goal is not None and ast.unparse(goal) != "'time'":
+            what = shorten(ast.unparse(goal))
+            self.gathered.notes.append(
+                f"it is tuned for {what}, and this space is for time: its 'metrics' say what for."
             )
 
 

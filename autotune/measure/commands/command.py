@@ -143,7 +143,8 @@ class CommandRunner(Objective):
                 with listener, ended_with_run() as left:
                     if self.spec.metrics_from == "wall":
                         listener.give(self.worth_seconds)
-                    ended = run.execute(self.spec.arguments, rng, listener)
+                    names = [metric.name for metric in self.metrics]
+                    ended = run.execute(self.spec.arguments, rng, listener, names)
                 if listener.heard.runs:
                     self._has_runs.touch()
                 if ended.seconds >= SHORT_SECONDS:

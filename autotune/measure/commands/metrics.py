@@ -49,7 +49,7 @@ def read_metrics(
         case _:
             goal = next(m.name for m in metrics if m.goal)
             found, where = _from_last_line(ended, opened, goal), "in the JSON object it printed last"
-    values = {m.name: _look_up(found, m.name) for m in metrics}
+    values = {m.name: look_up(found, m.name) for m in metrics}
     missing = [m.name for m in metrics if values[m.name] is None and m.is_judged]
     if missing:
         named, known = ", ".join(map(repr, missing)), ", ".join(map(str, found)) or "nothing"
@@ -59,7 +59,7 @@ def read_metrics(
             raise CommandCrashed(f"{why}{ended.last_words or ': it printed nothing'}", ended, why)
         if nulls := [name for name in missing if name in found]:
             raise CommandCrashed(f"the metric {', '.join(map(repr, nulls))} is null {where}", ended)
-        why = f"no metric {named} {where}; there is {known}{_deeper(found, missing)}"
+        why = f"no metric {named} {where}; there is {known}{say_deeper(found, missing)}"
         raise CommandCrashed(why, ended, missing_metric(found, why))
     typed = spec.metrics_from != "pattern"
     goals = {metric.name for metric in metrics if metric.goal}
@@ -184,7 +184,7 @@ def _from_file(file: Path, name: str) -> Mapping[str, object]:
     return found
 
 
-def _look_up(found: Mapping[str, object], name: str) -> object:
+def look_up(found: Mapping[str, object], name: str) -> object:
     """The entry of that name; ``jobs.0.p99`` may also be ``p99`` inside the first of the list ``jobs``."""
     if name in found:
         return found[name]
@@ -202,14 +202,14 @@ def _inside(part: object, key: str) -> object:
     return None
 
 
-def _deeper(found: Mapping[str, object], missing: Sequence[str]) -> str:
+def say_deeper(found: Mapping[str, object], missing: Sequence[str]) -> str:
     """What to write for missing metrics that are in inner objects; empty where they are not."""
     inside = [place for name in missing for place in islice(_places(found, name), 3)]
     return f": call the metric {', '.join(map(repr, inside))} in the space file" if inside else ""
 
 
 def _places(part: object, name: str, levels: int = 5) -> Iterator[str]:
-    """Where entries of that name lie inside, as :func:`_look_up` takes it."""
+    """Where entries of that name lie inside, as :func:`look_up` takes it."""
     entries = part.items() if isinstance(part, Mapping) else enumerate(part) if isinstance(part, list) else ()
     for key, value in entries if levels else ():
         if isinstance(value, Mapping) and name in value:

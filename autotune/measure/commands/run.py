@@ -14,6 +14,7 @@ import numpy as np
 
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.leftovers import Leftovers
+from autotune.measure.commands.metrics import look_up, say_deeper
 from autotune.measure.commands.placeholders import config_text, placeholder_values
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import VARIABLE as RUN_VARIABLE
@@ -97,9 +98,15 @@ class CommandRun:
         return ended
 
     def execute(
-        self, command: Sequence[str], rng: np.random.Generator | None, listener: RunListener
+        self,
+        command: Sequence[str],
+        rng: np.random.Generator | None,
+        listener: RunListener,
+        metrics: Collection[str] = (),
     ) -> Finished:
         """Run a program to its end, or until ``listener`` ends the trial.
+
+        ``metrics`` are the names of those that its printed reports may have in inner objects.
 
         An exit code of 78 raises :class:`Infeasible`, and one of 75 :class:`Lost`, unless the trial was being
         ended anyway.
@@ -111,7 +118,7 @@ class CommandRun:
         environment = {**os.environ, **self._variables(rng, listener)}
         reports = listener.report.steps is not None
         try:
-            on_line = partial(_report_line, listener) if reports else None
+            on_line = partial(_report_line, listener, metrics) if reports else None
             ended = run_program(arguments, self.spec.base, environment, on_line, listener, self.memory)
         except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
             program = fill(command[0], {**self.values, FOLDER: f"{{{FOLDER}}}"})  # the same in every trial
@@ -156,8 +163,10 @@ def _why_not_run(error: OSError | ValueError, program: Path) -> str:
     return error.strerror or str(error)
 
 
-def _report_line(listener: RunListener, line: str) -> None:
+def _report_line(listener: RunListener, metrics: Collection[str], line: str) -> None:
     """Report a line that is a JSON object with a ``step``; other lines are ignored.
+
+    Its metrics are found as in the last object of a run that has ended.
 
     So are all lines of a program that has opened a run, since it reports there.
     """
@@ -174,8 +183,11 @@ def _report_line(listener: RunListener, line: str) -> None:
     if isinstance(step, float) and step.is_integer():
         step = int(step)
     if isinstance(step, int) and not isinstance(step, bool):
-        numbers = {name: value for name, value in found.items() if isinstance(value, (int, float))}
+        named = found | {name: look_up(found, name) for name in metrics}
+        numbers = {name: value for name, value in named.items() if isinstance(value, (int, float))}
         try:
             listener.report(step, numbers)
         except (TypeError, ValueError) as error:
-            raise CommandCrashed(f"{error}: {line.strip()[:200]}") from error
+            curve = listener.report.curve
+            where = say_deeper(found, [curve.metric]) if curve and curve.metric not in numbers else ""
+            raise CommandCrashed(f"{error}{where}: {line.strip()[:200]}") from error

@@ -4,14 +4,15 @@ A measurement is pinned to as many cores as its space file says, one by default.
 threads than that gains nothing from them, and the search would call them useless. The output of the program
 does not show it. So the session looks at the measuring worker during a trial, from another core, and counts
 how many of its threads and of those of its descendants are ready to run at once. A thread that waits for a
-file or for another thread needs no core.
+file or for another thread needs no core. A shell starts process after process and waits for each, but for a
+moment both are ready: so a process that was not there at the last look is not added to the others.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from statistics import median_low
@@ -51,6 +52,8 @@ class ReadyThreads:
         self._cores = frozenset(cores)
         self._below = below
         self._counts: list[int] = []
+        self._there: Collection[int] = ()
+        """The processes of the last look."""
         self._wait = FIRST_SECONDS
         self._due = time.monotonic() + self._wait
 
@@ -61,7 +64,9 @@ class ReadyThreads:
     def look(self, pid: int) -> None:
         """Count now, if it is time to; ``pid`` is the worker's, whose descendants count as well."""
         if self.timeout() == 0.0:
-            self._counts.append(ready_threads(pid, self._cores, self._below))
+            found = ready_by_process(pid, self._cores, self._below)
+            self._counts.append(at_once(found, self._there))
+            self._there = found.keys()
             self._wait = min(self._wait * LONGER, LONGEST_SECONDS)
             self._due = time.monotonic() + self._wait
 
@@ -72,22 +77,30 @@ class ReadyThreads:
         return {READY_THREADS: usual} if usual > len(self._cores) else {}
 
 
-def ready_threads(pid: int, cores: Set[int], below: int = 0) -> int:
-    """How many threads of a process and its descendants run on ``cores`` or wait for one of them.
+def at_once(found: Mapping[int, int], before: Collection[int]) -> int:
+    """How many threads are ready at once, of ``found`` by process, of which ``before`` were there already."""
+    lasting = sum(ready for pid, ready in found.items() if pid in before)
+    return max([lasting, *(ready for pid, ready in found.items() if pid not in before)])
+
+
+def ready_by_process(pid: int, cores: Set[int], below: int = 0) -> dict[int, int]:
+    """How many threads of a process and each descendant run on ``cores`` or wait for one of them, by pid.
 
     A thread that its program has pinned to other cores does not wait for these. The first ``below``
     generations, beginning with the process itself, do not count.
     """
-    ready = seen = 0
+    ready: dict[int, int] = {}
+    seen = 0
     processes = [pid]
     for _ in range(below):
         processes = [child for process in processes for task in _tasks(process) for child in _children(task)]
     for process in processes:  # grows while it is gone through
+        ready[process] = 0
         for task in _tasks(process):
             seen += 1
             with suppress(OSError, IndexError):  # it has ended
                 if stat_of(task)[0] == b"R":
-                    ready += os.sched_getaffinity(int(task.name)) <= cores
+                    ready[process] += os.sched_getaffinity(int(task.name)) <= cores
             processes += _children(task)
         if seen > MOST_TASKS:
             break

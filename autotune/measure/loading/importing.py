@@ -15,6 +15,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,6 +26,22 @@ from autotune.measure.kernels.compile_cache import write_whole
 from autotune.measure.loading.target import EXAMPLE, absolute, is_path, split_target, target_file
 from autotune.provenance.code.files import is_file
 from autotune.space.spec import PythonObjective
+
+_IMPORTED: ContextVar[Path | None] = ContextVar("autotune_imported", default=None)
+"""The file of the objective that is being imported, if one is."""
+
+
+def refuse_while_imported() -> None:
+    """Raise :class:`InputError` where the caller is code that runs as an objective is imported.
+
+    A search there would have workers of its own, which import the same file, and so on without an end.
+    """
+    if (file := _IMPORTED.get()) is not None:
+        message = (
+            f"a search begins whenever {file.name} is imported, which each worker of a search does: put that"
+            " call below  if __name__ == '__main__':  or into another file"
+        )
+        raise InputError(Problem(message))
 
 
 def keep_importable(spec: PythonObjective, scratch: Path) -> None:
@@ -49,7 +66,7 @@ def load_target(spec: PythonObjective) -> Any:
     """Import the class or function that ``spec`` names. Raises :class:`InputError` where that fails."""
     place, name = split_target(spec)
     file = target_file(spec)
-    with _importable(_import_folder(spec)):
+    with _importable(_import_folder(spec)), _noted(file):
         module = _import_file(file) if is_path(place) else _import_module(place, file)
     found: Any = module
     for part in name.split("."):
@@ -109,6 +126,15 @@ def _importable(folder: Path) -> Iterator[None]:
         sys.dont_write_bytecode = before
         with suppress(ValueError):  # the objective may have removed it from the path itself
             sys.path.remove(entry)
+
+
+@contextmanager
+def _noted(file: Path) -> Iterator[None]:
+    before = _IMPORTED.set(file)
+    try:
+        yield
+    finally:
+        _IMPORTED.reset(before)
 
 
 @contextmanager

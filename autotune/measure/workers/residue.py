@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from autotune.measure.cores.oversubscription import ready_threads
+from autotune.measure.cores.oversubscription import ready_by_process
 from autotune.measure.libc import trim_heap
 from autotune.measure.memory import resident
 from autotune.measure.workers.descendants import descendants, reap, signal_all
@@ -64,7 +64,7 @@ class Residue:
         they may be a pool that the next reading needs, or servers that watch each other.
         """
         left = self._left(standing)
-        self._stopped = frozenset(pid for pid in left if ready_threads(pid, _ANY_CORE))
+        self._stopped = frozenset(pid for pid in left if any(ready_by_process(pid, _ANY_CORE).values()))
         signal_all(self._stopped, signal.SIGSTOP)
 
     def go_on(self) -> None:

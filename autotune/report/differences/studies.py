@@ -91,7 +91,7 @@ def _settings(study: StudyRecord) -> dict[str, Any]:
 def _contrasts(store: Store, one: Result, other: Result) -> Iterator[Contrast]:
     """Contrasts of the speed-ups, of the winners, and of the configurations that both have tried."""
     goal = one.metric
-    yield _speedups(one, other)
+    yield _over_defaults(one, other)
     first, second = _best(one), _best(other)
     winners = f"{goal.name} of the winners"
     if pairs_of(one.study.workload, other.study.workload):
@@ -111,15 +111,24 @@ def _best(result: Result) -> Interval | None:
     return None if estimate is None else estimate.interval
 
 
-def _speedups(one: Result, other: Result) -> Contrast:
-    """The speed-ups over the default. Each is from one finale, so the spread of runs is not added."""
-    name = f"{ratio_title(one.metric.goal, one.metric.unit)} over the default"
-    first, second = (r.speedup.interval if r.speedup else None for r in (one, other))
+def _over_defaults(one: Result, other: Result) -> Contrast:
+    """The speed-ups over the default, or by how much both are better than it, if neither has a ratio.
+
+    Each is from one finale, so the spread of runs is not added.
+    """
+    name, unit = f"{ratio_title(one.metric.goal, one.metric.unit)} over the default", ""
+    found = [result.speedup for result in (one, other)]
+    if one.gain is not None and other.gain is not None:
+        name, unit, found = "better than the default by", one.metric.unit, [one.gain, other.gain]
+    first, second = (comparison.interval if comparison else None for comparison in found)
     if first is None or second is None:
-        return incomparable(name, "", "one of them was not measured again", first, second)
+        why = "one of them was not measured again"
+        if one.defended and other.defended:
+            why = "one of them has no ratio: its default failed, or a value is not above 0"
+        return incomparable(name, unit, why, first, second)
     if _default(one) != _default(other):
-        return incomparable(name, "", "their defaults are not the same", first, second)
-    return by_runs(name, "", "maximize", first, second)
+        return incomparable(name, unit, "their defaults are not the same", first, second)
+    return by_runs(name, unit, "maximize", first, second)
 
 
 def _default(result: Result) -> object:

@@ -209,7 +209,8 @@ def _tried(result: Result) -> str:
     parts = say_outcomes([result])
     same = sum(SAME_CODE_AS in trial.facts for trial in result.trials)
     parts += [f"{same} with the code of another, not measured again"] if same else []
-    return _row("tried", f"{'; '.join(parts)}; ended by: {result.reason}")
+    parts += [f"ended by: {result.reason}"] if result.reason else []  # none of ask and tell
+    return _row("tried", "; ".join(parts))
 
 
 def say_outcomes(results: Sequence[Result]) -> list[str]:
@@ -220,7 +221,7 @@ def say_outcomes(results: Sequence[Result]) -> list[str]:
         statuses.update(result.statuses)
         failures.update(result.failures)
     failed = ", ".join(f"{n} {status}" for status, n in failures.items())
-    said = {"pruned": "pruned", "lost": "lost, to be tried again"}
+    said = {"pruned": "pruned", "running": "still running", "lost": "lost, to be tried again"}
     other = ", ".join(f"{n} {said[status]}" for status, n in statuses.items() if status in said and n)
     tried = say_tried(statuses.total(), sum(result.outside for result in results))
     return [tried, f"failed: {failed}" if failed else "none failed", *([other] if other else [])]

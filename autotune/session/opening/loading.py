@@ -12,6 +12,8 @@ from autotune.arguments import count_problems, is_whole, not_whole
 from autotune.errors import InputError, Problem
 from autotune.measure.recordings.replay import limit_to_recording
 from autotune.provenance.device import device_facts
+from autotune.space.configuration import FrozenMap
+from autotune.space.facts import facts_of
 from autotune.space.reading.reader import read_family, read_spec
 from autotune.space.space import Space
 from autotune.space.spec import Budget, CallableObjective, Family, ReplayObjective, StudySpec
@@ -40,7 +42,7 @@ def load_spec(
     if isinstance(space, StudySpec):
         if problems := list(spec_problems(space)):
             raise InputError(problems)
-        spec = space
+        spec = _with_workload(space)
     elif isinstance(space, str | Path):
         spec = read_spec(Path(space), device=device_facts(), workload=workload or {})
     else:
@@ -49,6 +51,26 @@ def load_spec(
         hint = own if isinstance(space, Space) else ""
         raise InputError(Problem(f"the space is {space!r:.60}", expected=expected, hint=hint))
     return _with(spec, trials, time, patience, strategy, seed)
+
+
+def _with_workload(spec: StudySpec) -> StudySpec:
+    """With the facts of the workload that the space was given for its rules: they are the study's as well.
+
+    Otherwise the objective would not get them, and the same space for another problem would go on with the
+    study of this one.
+    """
+    own, given = spec.space.workload, facts_of("workload", spec.workload)
+    expected = "one value: the space needs it for its rules, and the StudySpec may leave it out"
+    problems = [
+        Problem(
+            f"{name!r} of the workload is {given[name]!r:.60}, and {fact!r:.60} in the space", None, expected
+        )
+        for name, fact in own.items()
+        if given.get(name, fact) != fact
+    ]
+    if problems:
+        raise InputError(problems)
+    return replace(spec, workload=FrozenMap({**own, **given}))
 
 
 def spec_of(space: Space, objective: CallableObjective) -> StudySpec:

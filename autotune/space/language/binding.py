@@ -305,7 +305,7 @@ class _Binder(Scope):
             count = isinstance(right, Name) and right_type == MAP and isinstance(left, Literal)
             hint = f"write count({render(right)}, {show(left)}) > 0" if count else ""
             message = f"{show(written[1])} {is_a(right_type)}"
-            raise self.fail(written[1], message, "a list such as [1, 2, 4]", hint)
+            raise self.fail(written[1], message, "a list that is written out, such as [1, 2, 4]", hint)
         if isinstance(right, ListOf):
             members = list(right.items)
         else:

@@ -49,6 +49,7 @@ HABITS = {
     **dict.fromkeys(("list", "ordered", "ordinal"), "write values: [...]"),
     **dict.fromkeys(("bool", "boolean"), "write flag: true or flag: false"),
     "log": "write scale: log",
+    "q": "write step",
     "type": "leave it out: one of the other keys says the kind",
     "condition": "write when: 'a condition'",
     "if": "write when: 'a condition'",

@@ -89,11 +89,18 @@ BELONGS = {
 """Hints for keys of these sections that stand elsewhere."""
 _OFTEN = ("repetitions", "repeats", "repeat", "runs", "iterations", "samples")
 _HABITS = {
+    "search": {
+        **dict.fromkeys(("method", "algorithm", "sampler", "optimizer"), "did you mean 'strategy'?"),
+        **dict.fromkeys(("scheduler", "pruner"), "did you mean 'early_stopping'?"),
+    },
     "measure": {
         **dict.fromkeys(_OFTEN, "write min_readings: N and max_readings: N"),
         **dict.fromkeys(("cpus", "threads"), "did you mean 'cores'?"),
     },
-    "budget": dict.fromkeys((*_OFTEN, "evaluations", "evals"), "did you mean 'trials'?"),
+    "budget": {
+        **dict.fromkeys((*_OFTEN, "evaluations", "evals"), "did you mean 'trials'?"),
+        "timeout": "did you mean 'time'? A single trial's limit is 'timeout' in the section 'measure'",
+    },
 }
 """By section, what to write instead of the words of other tools. ``cpus`` is spelt most like ``gpus``."""
 

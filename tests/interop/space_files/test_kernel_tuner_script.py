@@ -95,6 +95,13 @@ def test_the_limit_of_thread_blocks_is_named_where_the_script_has_none(
     assert ("block_size_x * block_size_y <= 1024" in " ".join(notes)) is noted
 
 
+@pytest.mark.parametrize(("goal", "noted"), [("'time'", False), ("'GFLOP/s'", True), ("GOAL", True)])
+def test_another_goal_than_the_time_is_noted(tmp_path: Path, goal: str, noted: bool) -> None:
+    script = SCRIPT.replace("restrictions=restrictions", f"objective={goal}")
+    notes = " ".join(convert(write(tmp_path, script)).notes)
+    assert (f"it is tuned for {goal}, and this space is for time" in notes) is noted
+
+
 def test_a_function_is_a_restriction_where_it_returns_one_expression(tmp_path: Path) -> None:
     function = (
         'def small(p):\n    """What fits."""\n    return p["block_size_x"] * p["block_size_y"] <= LIMIT\n'

@@ -10,8 +10,10 @@ import psutil
 import pytest
 
 from autotune.measure.commands.crashed import CommandCrashed
+from autotune.measure.outcome import Report
 from autotune.measure.program import Bounded
 from autotune.measure.readings import Sample
+from autotune.measure.reports import Curve, Reporter
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MetricSpec
 from tests.measure.commands.running import ERROR, NOTE, RNG, TIME, measure, printing, python, runner
@@ -44,6 +46,30 @@ def test_a_metric_inside_another(tmp_path: Path) -> None:
         "latency.p99": 7.0
     }
     assert measure(runner(tmp_path, *printing('{"latency.p99": 7}'), metrics=(p99,))) == {"latency.p99": 7.0}
+
+
+def test_a_report_has_its_metrics_in_the_same_places_as_the_last_line(tmp_path: Path) -> None:
+    loss, worst = MetricSpec("val.loss", "minimize"), MetricSpec("val.worst", at_most=9)
+    text = (
+        '{"step": 1, "val": {"loss": 5, "worst": 8}, "x": 3}\n{"step": 2, "val.loss": 4, "val": {"loss": 9}}'
+    )
+    objective = runner(tmp_path, *printing(text), metrics=(loss, worst))
+    heard: list[Report] = []
+    objective.report = Reporter(Curve(3, "val.loss", ()), lambda report, waits: heard.append(report) or "")
+    with pytest.raises(CommandCrashed, match=r"no metric 'val\.worst'"):  # the last line has none
+        measure(objective)
+    assert [report.metrics for report in heard] == [
+        {"x": 3.0, "val.loss": 5.0, "val.worst": 8.0},
+        {"val.loss": 4.0},
+    ]
+
+
+def test_a_report_with_its_metric_inside_says_what_to_call_it(tmp_path: Path) -> None:
+    text = '{"step": 1, "val": {"time": 5}}'
+    objective = runner(tmp_path, *printing(text))
+    objective.report = Reporter(Curve(3, "time", ()))
+    with pytest.raises(CommandCrashed, match=r"must bring the metric 'time'.*: call the metric 'val\.time'"):
+        measure(objective)
 
 
 def test_patterns_take_the_last_match_in_stdout_then_stderr(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from autotune.measure.cores.oversubscription import (
     LONGEST_SECONDS,
     MOST_LOOKS,
     ReadyThreads,
-    ready_threads,
+    ready_by_process,
 )
 from autotune.measure.outcome import READY_THREADS
 
@@ -39,7 +39,9 @@ def running(script: str) -> Iterator[int]:
 def settle(pid: int, wanted: int, cores: Set[int] = ALL, below: int = 0) -> int:
     """The count as soon as it is as wanted: a process needs a moment to become what it is to be."""
     deadline = time.monotonic() + 30
-    while (found := ready_threads(pid, cores, below)) != wanted and time.monotonic() < deadline:
+    while (
+        found := sum(ready_by_process(pid, cores, below).values())
+    ) != wanted and time.monotonic() < deadline:
         os.sched_yield()
     return found
 
@@ -57,7 +59,7 @@ def test_threads_that_chose_other_cores_do_not_wait_for_these() -> None:
         pytest.skip("there are no other cores")
     with running(f"{SPIN} {SPIN} read wait") as busy:
         assert settle(busy, 2) == 2
-        assert ready_threads(busy, {min(usual)}) == 0
+        assert not any(ready_by_process(busy, {min(usual)}).values())
 
 
 def test_generations_that_are_not_the_programs_own_do_not_count() -> None:
@@ -73,17 +75,22 @@ def test_generations_that_are_not_the_programs_own_do_not_count() -> None:
 def test_a_process_that_is_gone_has_none() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    assert ready_threads(gone.pid, {0}) == 0
+    assert not any(ready_by_process(gone.pid, {0}).values())
+
+
+def said_of(looks: list[dict[int, int]], cores: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """What is said of a trial on so many cores that was seen with these ready threads by process."""
+    monkeypatch.setattr(oversubscription, "ready_by_process", lambda *_: looks.pop(0))
+    monkeypatch.setattr(ReadyThreads, "timeout", lambda self: 0.0)  # it is never early
+    seen = ReadyThreads(range(cores))
+    while looks:
+        seen.look(1)
+    return int(str(seen.facts.get(READY_THREADS, 0)))
 
 
 def said(counts: list[int], cores: int, monkeypatch: pytest.MonkeyPatch) -> int:
-    """What is said of a trial on so many cores that was seen with ``counts``; it is never early."""
-    monkeypatch.setattr(oversubscription, "ready_threads", lambda *_: counts.pop(0))
-    monkeypatch.setattr(ReadyThreads, "timeout", lambda self: 0.0)
-    seen = ReadyThreads(range(cores))
-    while counts:
-        seen.look(1)
-    return int(str(seen.facts.get(READY_THREADS, 0)))
+    """The same of a single process."""
+    return said_of([{1: count} for count in counts], cores, monkeypatch)
 
 
 def test_what_was_ready_most_of_the_time_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,10 +100,17 @@ def test_what_was_ready_most_of_the_time_counts(monkeypatch: pytest.MonkeyPatch)
     assert said([4] * (FEWEST_LOOKS - 1), 1, monkeypatch) == 0, "too short to be judged"
 
 
+def test_what_a_shell_starts_and_waits_for_is_not_added_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pyenv's ``python`` is such a shell: for a tenth of a second it starts one process after the other."""
+    assert said_of([{1: 1, child: 1} for child in range(2, 9)], 1, monkeypatch) == 0
+    assert said_of([{1: 1, 2: 1}] * 6, 1, monkeypatch) == 2, "both last"
+    assert said_of([{1: 0, child: 4} for child in range(2, 9)], 1, monkeypatch) == 4, "a short program"
+
+
 def test_it_looks_at_growing_intervals_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(oversubscription.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(oversubscription, "ready_threads", lambda *_: 1)
+    monkeypatch.setattr(oversubscription, "ready_by_process", lambda *_: {1: 1})
     waited = []
     watching = ReadyThreads((0,))
     while (seconds := watching.timeout()) is not None:

@@ -317,3 +317,33 @@ def test_an_init_that_does_not_call_ours_leaves_no_objective_without_context(
     """Each trial crashed: there was no attribute 'context'."""
     context = Context({}, {}, tmp_path)
     assert make_objective(found, context).context is context
+
+
+SEARCHES = """
+import autotune
+from autotune.space import Flag, Space
+
+def measure(a):
+    return 1.0
+
+if SEARCH:
+    autotune.search(Space([Flag("a")]), objective=measure, trials=1, store=STORE)
+"""
+
+
+def test_a_search_that_begins_as_its_objective_is_imported_is_refused(load: Load, tmp_path: Path) -> None:
+    """A script that defines and searches, as Optuna's do: each worker began a search with workers of its own,
+    without an end and without a word."""
+    text = SEARCHES.replace("STORE", repr(str(tmp_path / "study.db")))
+    said = (
+        r"objective\.py:9: .*a search begins whenever objective\.py is imported.*if __name__ == '__main__':"
+    )
+    with pytest.raises(InputError, match=said):
+        load(text.replace("SEARCH", "True"), knobs=("a",))
+    with pytest.raises(InputError, match=said):
+        load(text.replace("SEARCH", "True").replace("search(", "search_many("), knobs=("a",))
+    assert not (tmp_path / "study.db").exists()
+    assert reading(load(text.replace("SEARCH", "__name__ == '__main__'"), knobs=("a",)), a=True) == 1.0
+    inside = text.replace("if SEARCH:", "def search():") + "    return 2.0\n"
+    objective = load(inside, "search")
+    assert reading(objective) == 2.0, "an objective may search while it measures"

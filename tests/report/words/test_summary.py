@@ -22,6 +22,16 @@ def test_long_names_of_metrics_leave_their_values_below_each_other(tmp_path: Pat
     assert all(line[17] != " " for line in found)
 
 
+def test_ask_and_tell_is_summed_up_while_it_goes_on(tmp_path: Path) -> None:
+    metrics = (autotune.MetricSpec("time", "minimize"),)
+    study = autotune.StudySpec("open", Space([IntegerRange("a", 1, 4)]), metrics=metrics)
+    with autotune.ask_tell(study, store=str(tmp_path / "a.db")) as session:
+        (first, _) = session.ask(2)
+        session.tell(first, time=1.0)
+        lines = autotune.summarize(session.result()).splitlines()
+    assert "tried          2 trials; none failed; 1 still running" in lines
+
+
 def test_no_front_is_offered_where_nothing_succeeded(tmp_path: Path) -> None:
     metrics = (autotune.MetricSpec("time", "minimize"), autotune.MetricSpec("size", "minimize"))
     study = autotune.StudySpec("failed", Space([IntegerRange("a", 1, 4)]), metrics=metrics)

@@ -31,6 +31,32 @@ def test_a_changed_workload_begins_a_new_study_that_says_so(
     assert list(changed.study.differs) == ["workload"]
 
 
+def test_the_workload_of_a_space_in_python_is_that_of_its_study(tmp_path: Path) -> None:
+    """The objective did not get it, and the same space for another problem went on with the same study."""
+
+    def waste(tile: int, m: int) -> float:
+        return 1.0 + m / tile
+
+    def searched(m: int) -> autotune.Result:
+        space = Space([IntegerRange("tile", 1, 8)], ["m % tile == 0"], workload={"m": m})
+        return autotune.search(space, objective=waste, trials=2, store=tmp_path / "w.db")
+
+    first, other = searched(8), searched(9)
+    assert first.study.workload == {"m": 8} and other.study.workload == {"m": 9}
+    assert other.study.id != first.study.id and list(other.study.differs) == ["workload"]
+
+
+def test_a_study_has_one_workload(tmp_path: Path) -> None:
+    space = Space([IntegerRange("tile", 1, 8)], ["m % tile == 0"], workload={"m": 8})
+    both = autotune.StudySpec("both", space, workload={"n": np.int64(3)})  # type: ignore[arg-type]
+    with autotune.ask_tell(both, store=tmp_path / "w.db") as session:
+        assert session.result().study.workload == {"m": 8, "n": 3}
+    with pytest.raises(InputError, match="'m' of the workload is 9, and 8 in the space"):
+        autotune.ask_tell(replace(both, workload={"m": 9}), store=tmp_path / "w.db")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="'m' of the workload is of the type type"):
+        autotune.ask_tell(replace(both, workload={"m": int}), store=tmp_path / "w.db")  # type: ignore[arg-type]
+
+
 def test_a_changed_source_begins_a_new_study(tmp_path: Path, search: Callable[..., autotune.Result]) -> None:
     first = search(trials=3, objective=lambda x, y: 1.0 + x)
     again = search(trials=3, objective=lambda x, y: 1.0 + x)
