@@ -8,7 +8,8 @@ Simulation Experiments*), each knob scaled to [0, 1], the optimum at 1, with rea
 standard deviation). The regret is that of the best configuration tried, without noise; given is the median
 over seeds, after 10, 20 and 30 tries. The default, which every strategy tries first, is drawn at random. The
 constants of the prior were chosen on the functions marked as *seen*. With ``--whole`` each knob is a range of
-the integers from 0 to 1,000 instead: as sizes, depths and counts of threads are.
+the integers from 0 to 1,000 instead: as sizes, depths and counts of threads are. With ``--after 100,200,300``
+searches are as long as that.
 """
 
 from __future__ import annotations
@@ -136,9 +137,7 @@ FUNCTIONS = {
 }
 
 
-def regrets(
-    name: str, strategy: str, seed: int, tries: int = max(AFTER), *, whole: bool = False
-) -> list[float]:
+def regrets(name: str, strategy: str, seed: int, tries: int, *, whole: bool = False) -> list[float]:
     """Of one search: how far the best of its tries is above the optimum, after each."""
     function = FUNCTIONS[name]
     rng = problem_random(seed, name)
@@ -161,19 +160,32 @@ def regrets(
     return found
 
 
-def table(strategies: Sequence[str], runs: dict[tuple[str, str], list[list[float]]]) -> list[str]:
+Runs = dict[tuple[str, str], list[list[float]]]
+"""By function and strategy: the regrets of each seed."""
+
+
+def table(strategies: Sequence[str], runs: Runs, after: Sequence[int]) -> list[str]:
     lines = head(" | ".join(["function", *(f"`{strategy}`" for strategy in strategies)]))
     for name, function in FUNCTIONS.items():
         cells = [
             ", ".join(
-                f"{statistics.median(run[after - 1] for run in runs[name, strategy]):.3g}" for after in AFTER
+                f"{statistics.median(run[tries - 1] for run in runs[name, strategy]):.3g}" for tries in after
             )
             for strategy in strategies
         ]
         lines.append(f"| {name}{' (seen)' if function.seen else ''} | {' | '.join(cells)} |")
-    ranks = " | ".join(mean_ranks(strategies, runs, AFTER))
-    lines.append(f"| **mean rank** after {', '.join(map(str, AFTER))} | {ranks} |")
+    said = ", ".join(map(str, after))
+    lines.append(f"| **mean rank** after {said} | {' | '.join(mean_ranks(strategies, runs, after))} |")
+    means = " | ".join(mean_logarithms(strategy, runs, after) for strategy in strategies)
+    lines.append(f"| mean decimal logarithm | {means} |")
     return lines
+
+
+def mean_logarithms(strategy: str, runs: Runs, after: Sequence[int]) -> str:
+    """Over all functions and seeds. A regret counts as no less than the noise."""
+    own = np.array([run for (_, by), found in runs.items() if by == strategy for run in found])
+    means = np.log10(np.maximum(own, NOISE)).mean(axis=0)
+    return ", ".join(f"{means[tries - 1]:.2f}" for tries in after)
 
 
 def main() -> None:
@@ -183,17 +195,20 @@ def main() -> None:
     parser.add_argument("--seeds", type=at_least_one, default=10)
     parser.aside("--jobs", type=at_least_one, default=1)
     parser.add_argument("--whole", action="store_true", help="knobs of integers from 0 to 1,000")
+    parser.add_argument("--after", default=",".join(map(str, AFTER)), help="tries after which to look")
     asked = parser.read()
+    after = [int(tries) for tries in asked.after.split(",")]
     strategies = known_strategies(asked.strategies)
-    search = partial(regrets, whole=asked.whole)
+    search = partial(regrets, tries=max(after), whole=asked.whole)
     runs = search_all(search, FUNCTIONS, strategies, range(asked.seeds), asked.jobs)
     about = (
         f"{software('optuna', 'scikit-optimize')}. Regret of the best configuration tried after"
-        f" {', '.join(map(str, AFTER))} tries, the median over {asked.seeds} seeds; readings are off by"
-        f" {NOISE}. The constants of the prior were chosen on the functions marked as seen."
+        f" {', '.join(map(str, after))} tries, the median over {asked.seeds} seeds; readings are off by"
+        f" {NOISE}. The constants of the prior were chosen on the functions marked as seen. A mean logarithm"
+        f" counts no regret as less than {NOISE}."
     )
     title = f"Smooth functions of {'integer' if asked.whole else 'continuous'} knobs"
-    publish(page(title, asked.command, about, table(strategies, runs)), asked.out)
+    publish(page(title, asked.command, about, table(strategies, runs, after)), asked.out)
 
 
 if __name__ == "__main__":

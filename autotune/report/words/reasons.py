@@ -132,6 +132,8 @@ def _beside(reason: Document) -> Iterator[str]:
         yield f"leaning on {'study' if len(sources) == 1 else 'studies'} {weights}"
     if (success := reason.get("success", 1.0)) < 0.995:
         yield f"expected to succeed with a probability of {success:.0%}"
+    if "start" in reason:
+        yield f"start {reason['start']}: the search had come to a standstill, and began anew"
     if "seconds" in reason:
         yield f"expected to take {say_seconds(reason['seconds'])}"
 

@@ -80,15 +80,16 @@ class TestWords:
         (text,) = say_reason({**reason, "other": "b2"}, [TIME], {"a1": 3})
         assert text == "a crossing of trial 3 (time 2 ms) with configuration b2 (evolution)"
 
-    def test_of_an_arm_and_of_earlier_studies(self) -> None:
+    def test_of_an_arm_of_earlier_studies_and_of_a_fresh_start(self) -> None:
         reason = {"strategy": "bandit", "kind": "drawn", "log_probability": math.log(0.25)}
         arm = {"arm": "policy", "score": 0.61, "credit": 0.5, "uses": 7}
-        lines = say_reason({**reason, **arm, "sources": {"gemm#3": 0.8}, "success": 0.5}, [TIME])
+        lines = say_reason({**reason, **arm, "sources": {"gemm#3": 0.8}, "success": 0.5, "start": 2}, [TIME])
         assert lines == [
             "drawn from the policy; its probability was 0.25 (bandit)",
             "arm policy: drew 0.61, the highest; its credit was 0.50 from 7 of the latest tries",
             "leaning on study gemm#3 (weight 0.80)",
             "expected to succeed with a probability of 50%",
+            "start 2: the search had come to a standstill, and began anew",
         ]
 
     def test_of_what_nobody_proposed(self) -> None:

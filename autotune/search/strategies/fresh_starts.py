@@ -1,0 +1,154 @@
+"""Fresh starts: where all knobs are ranges, a search that has come to a standstill begins anew.
+
+A smooth goal may have several minima. A search that has come down to one of them has a model that was fitted
+to where it has been, and is too sure of the rest: a hundred further tries may all go to the same place. One
+that knows nothing comes down somewhere, with some chance to a better place. To begin anew, with what was best
+kept aside, is what trust regions do when they have shrunk to nothing (Eriksson et al., Scalable Global
+Optimization via Local Bayesian Optimization, NeurIPS 2019, section 2).
+``benchmarks/results/smooth_functions.md`` says what is gained.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import insort
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from autotune.search.acquisition.ambition import LAST
+from autotune.search.contract import Observation, Problem, Proposal, Strategy
+from autotune.search.loss import signed
+from autotune.search.models.bounds import is_bounded
+from autotune.search.models.features import only_ranges
+from autotune.search.strategies.bayes import Bayes
+from autotune.space.configuration import Configuration
+
+PATIENCE = 40
+"""A search is at a standstill after so many tries without news ..."""
+PER_KNOB = 10
+"""... and so many for each knob, if that is more: it takes longer to come down in more directions."""
+NEWS = 0.01
+"""What beats the best by less than this part of its distance from the median of all tries is no news."""
+OPENING = 3
+"""So many random tries are made before the model of a fresh start is asked."""
+BESIDE = 0.1
+"""During the opening, what is told from within this part of every scale of an earlier best was in flight
+before, and is kept from the new model: it would lead it back."""
+
+
+FAILING = 0.1
+"""Where more than this part of all tries has failed there is no fresh start: it would have to learn anew what
+fails."""
+
+
+class Anew(Bayes):
+    """A search with the books of another, the ``whole`` one, but without what that has learned."""
+
+    def __init__(self, problem: Problem, seed: int, whole: Strategy) -> None:
+        super().__init__(problem, seed)
+        self.taken, self.pending, self.told = whole.taken, whole.pending, whole.told
+
+    def hear(self, observation: Observation) -> None:
+        """Learn from a trial that the ``whole`` search was told of."""
+        self.usable.append(observation)
+        self.learn([observation])
+
+    def _at_random(self) -> int:
+        before = len(self.taken) - len(self.usable) - len(self.pending)
+        return before + OPENING
+
+
+class FreshStarts:
+    """The latest fresh start of a search, and what tells that it is time for the next.
+
+    All that it keeps follows from the observations, in their order.
+    """
+
+    def __init__(self, whole: Strategy) -> None:
+        problem = whole.problem
+        self._whole = whole
+        self._problem = replace(problem, sources=())
+        self._knobs = [knob for knob in problem.space.knobs if knob.cardinality != 1]
+        self._patience = max(PATIENCE, PER_KNOB * len(self._knobs))
+        bounded = any(map(is_bounded, problem.metrics))
+        self._never = len(problem.goals) != 1 or bounded or not only_ranges(problem.space)
+        """Whether the search goes on as it began. It does so too where trainings may be stopped early."""
+        self._heard = 0
+        self._losses: list[float] = []
+        """Of all tries that have one, sorted."""
+        self._best: Observation | None = None
+        """What was news last since the latest start."""
+        self._least = math.inf
+        """Its loss."""
+        self._without_news = 0
+        self._earlier: list[Configuration] = []
+        """The best of each earlier start."""
+        self._latest: Anew | None = None
+
+    def learn(self, observations: Sequence[Observation]) -> None:
+        for observation in observations:
+            self._never = self._never or observation.paused or observation.fraction < 1.0
+            if not self._never:
+                self._learn(observation)
+
+    def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal] | None:
+        """What the latest start proposes; ``None`` where it is the turn of the search that knows everything.
+
+        That has the last part of the tries, and polishes what is best of all.
+        """
+        if self._never or self._latest is None or len(self._whole.taken) >= self._end:
+            return None
+        number = len(self._earlier) + 1
+        return (
+            Proposal(one.configuration, {**one.reason, "strategy": self._whole.name, "start": number})
+            for one in self._latest.propose(n, rng)
+        )
+
+    @property
+    def _end(self) -> float:
+        """After so many tries there is no fresh start any more."""
+        budget = self._problem.budget
+        return math.inf if budget is None else (1.0 - LAST) * budget
+
+    def _learn(self, observation: Observation) -> None:
+        self._heard += 1
+        loss = float(signed(self._problem, [observation])[0])
+        known = not math.isnan(loss)
+        if known:
+            insort(self._losses, loss)
+        if self._latest is not None:
+            if self._was_in_flight(self._latest, observation.configuration):
+                return
+            self._latest.hear(observation)
+        if known and loss < self._least - self._margin():
+            self._best, self._least, self._without_news = observation, loss, 0
+        else:
+            self._without_news += 1
+        if self._best is not None and self._is_time():
+            self._earlier.append(self._best.configuration)
+            self._best, self._least, self._without_news = None, math.inf, 0
+            self._latest = Anew(self._problem, self._whole.seed + len(self._earlier), self._whole)
+
+    def _is_time(self) -> bool:
+        """Whether the latest start is at a standstill, and there is room for the next to come to one."""
+        failed = self._heard - len(self._losses)
+        has_room = self._heard + self._patience <= self._end and failed <= FAILING * self._heard
+        return self._without_news >= self._patience and has_room
+
+    def _margin(self) -> float:
+        """By how much a loss has to beat the best to be news."""
+        return NEWS * (self._losses[len(self._losses) // 2] - self._losses[0])
+
+    def _was_in_flight(self, latest: Anew, configuration: Configuration) -> bool:
+        opening = len(latest.usable) < OPENING
+        return opening and any(self._apart(configuration, best) <= BESIDE for best in self._earlier)
+
+    def _apart(self, one: Configuration, other: Configuration) -> float:
+        """The largest distance along a scale; infinite where a knob exists in one of the two alone."""
+        if set(one) != set(other):
+            return math.inf
+        return max(
+            knob.distance(one[knob.name], other[knob.name]) for knob in self._knobs if knob.name in one
+        )

@@ -1,0 +1,137 @@
+"""Fresh starts: when a search begins anew, with what, and where it never does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from autotune.search.acquisition.ambition import LAST
+from autotune.search.contract import Observation, Problem, Proposal, Strategy
+from autotune.search.registry import make_strategy
+from autotune.search.strategies.fresh_starts import BESIDE, OPENING, PATIENCE
+from autotune.space.configuration import Configuration
+from autotune.space.knobs import Choice, FloatRange
+from autotune.space.space import Space
+from autotune.space.spec import MetricSpec
+from autotune.status import Status
+
+SPACE = Space([FloatRange(name, 0.0, 1.0, default=0.85) for name in "xyz"])
+CHOICES = Space([*SPACE.knobs, Choice("kind", ("a", "b"))])
+LOSS, COST = MetricSpec("loss", "minimize"), MetricSpec("cost", "minimize")
+SIZE = MetricSpec("size", at_most=2.0)
+ONE = {"loss": 1.0}
+TRIES = 200
+SHALLOW, DEEP = (0.8, 0.8, 0.8), (0.2, 0.3, 0.2)
+
+
+def loss(knobs: Mapping[str, Any]) -> float:
+    """A well around the default, and a deeper one."""
+    wells = ((SHALLOW, 1.0), (DEEP, 2.0))
+    return 3.0 - sum(
+        depth
+        * math.exp(-sum(((knobs[name] - at) / 0.2) ** 2 for name, at in zip("xyz", centre, strict=True)))
+        for centre, depth in wells
+    )
+
+
+def observed(configuration: Configuration) -> Observation:
+    return Observation(configuration, Status.OK, {"loss": loss(configuration)})
+
+
+def searched(
+    name: str = "auto", tries: int = TRIES, in_flight: int = 1, seed: int = 0
+) -> tuple[Strategy, list[Proposal]]:
+    """A search of :data:`TRIES` tries after some of them, and what it proposed."""
+    strategy = make_strategy(name, Problem(SPACE, (LOSS,), TRIES), seed)
+    made: list[Proposal] = []
+    told = 0
+    while told < tries:
+        made += strategy.ask(min(in_flight - (len(made) - told), TRIES - len(made)))
+        strategy.tell([observed(made[told].configuration)])
+        told += 1
+    return strategy, made
+
+
+def starts(made: list[Proposal]) -> list[int]:
+    return [proposal.reason.get("start", 1) for proposal in made]  # type: ignore[misc]
+
+
+def lowest(strategy: Strategy) -> float:
+    return min(o.metrics["loss"] for o in strategy.told)
+
+
+def test_from_a_standstill_it_comes_down_into_a_deeper_well() -> None:
+    found = {name: [lowest(searched(name, seed=seed)[0]) for seed in (1, 2, 3)] for name in ("auto", "bayes")}
+    assert max(found["auto"]) < 1.01
+    assert max(found["bayes"]) > 1.9
+
+
+def test_a_fresh_start_comes_when_nothing_is_news_and_there_is_room_for_it() -> None:
+    _, made = searched()
+    numbers = starts(made)
+    begun = [place for place, (one, next_one) in enumerate(pairwise(numbers), 1) if next_one > one]
+    assert begun and numbers[begun[0] - 1] == 1
+    assert all(later - sooner >= PATIENCE for sooner, later in pairwise([0, *begun]))
+    first = made[begun[0] : begun[0] + OPENING]
+    assert [proposal.reason["kind"] for proposal in first] == ["initial"] * OPENING
+    assert set(numbers[math.ceil((1.0 - LAST) * TRIES) :]) == {1}, "the last part polishes the best of all"
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_what_was_in_flight_does_not_lead_it_back(seed: int) -> None:
+    _, made = searched(in_flight=6, seed=seed)
+    numbers = starts(made)
+    begun = numbers.index(2)
+    best = min((p.configuration for p in made[:begun]), key=loss)
+    for proposal in made[begun : begun + OPENING + 3]:
+        apart = max(abs(proposal.configuration[name] - best[name]) for name in "xyz")  # type: ignore[operator]
+        assert apart > BESIDE
+
+
+def test_a_resumed_search_is_at_the_same_start() -> None:
+    for tries in (30, 90, 140, 190):
+        strategy, made = searched(tries=tries, in_flight=3)
+        resumed = make_strategy("auto", strategy.problem, strategy.seed)
+        resumed.restore(strategy.asks, [p.configuration for p in made], strategy.told)
+        assert resumed.ask(2) == strategy.ask(2)
+
+
+def never_starts_anew(problem: Problem, told: Mapping[str, Any]) -> bool:
+    strategy = make_strategy("auto", problem, 0)
+    made: list[Proposal] = []
+    for _ in range(3 * PATIENCE):
+        made += strategy.ask()
+        strategy.tell([Observation(made[-1].configuration, Status.OK, **told)])
+    return set(starts(made)) == {1}
+
+
+def test_without_news_it_starts_anew_also_without_a_budget_of_tries() -> None:
+    assert not never_starts_anew(Problem(SPACE, (LOSS,)), {"metrics": ONE})
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        pytest.param(Problem(CHOICES, (LOSS,)), {"metrics": ONE}, id="choices"),
+        pytest.param(Problem(SPACE, (LOSS,), 90), {"metrics": ONE}, id="no room"),
+        pytest.param(Problem(SPACE, (LOSS,)), {"metrics": ONE, "fraction": 0.5}, id="stopped early"),
+        pytest.param(Problem(SPACE, (LOSS, COST)), {"metrics": {**ONE, "cost": 1.0}}, id="two goals"),
+        pytest.param(Problem(SPACE, (LOSS, SIZE)), {"metrics": {**ONE, "size": 1.0}}, id="a bound"),
+    ],
+)
+def test_other_searches_go_on_as_they_began(problem: Problem, told: Mapping[str, Any]) -> None:
+    assert never_starts_anew(problem, told)
+
+
+@pytest.mark.parametrize("every", [1, 2, 5])
+def test_where_many_fail_it_goes_on_with_what_it_knows(every: int) -> None:
+    strategy = make_strategy("auto", Problem(SPACE, (LOSS,)), 0)
+    for number in range(3 * PATIENCE):
+        (proposal,) = strategy.ask()
+        assert "start" not in proposal.reason
+        status, metrics = (Status.CRASHED, {}) if number % every == 0 else (Status.OK, ONE)
+        strategy.tell([Observation(proposal.configuration, status, metrics)])
