@@ -105,6 +105,9 @@ class _PlaceholderCheck:
                     f"{', '.join(most)} or {last}",
                     self.advice(name, names),
                 )
+            elif value[:offset].endswith("$"):  # as a shell writes its variables
+                said = f"${{{name}}} becomes a dollar sign and the value of {name}"
+                self.problems.add(said, _at(node, scalar, offset - 1), f"{{{name}}}")
         return value
 
     def advice(self, name: str, names: Sequence[str]) -> str:
@@ -144,7 +147,9 @@ def _arguments(node: YamlNode, title: str, check: _PlaceholderCheck) -> tuple[st
     return words
 
 
-_SHELL = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|(?P<special>[|&;<>`]|\$[A-Za-z_({])", re.DOTALL)
+_SHELL = re.compile(
+    r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.|(?P<special>[|&;<>`]|\$(?:[A-Za-z_(]|\{\{))", re.DOTALL
+)
 """Quoted parts of a text, and outside of them what only a shell understands (the group ``special``)."""
 
 
