@@ -156,11 +156,14 @@ def _forecast(spec: StudySpec, url: str | None) -> Forecast | None:
 
 def describe(spec: StudySpec) -> dict[str, Any]:
     """The counts, what each constraint removes, and whether the default is feasible, as JSON."""
+    from dataclasses import asdict
+
     from autotune.search.registry import strategy_class
     from autotune.space.configuration import plain
     from autotune.space.feasible_set.absent import absent_knobs
     from autotune.space.feasible_set.removals import combinations, removed_by_each
     from autotune.space.first_tries import passed_over
+    from autotune.space.steep import steep_ranges
 
     strategy_class(spec.search.strategy)
     feasible = spec.space.feasible
@@ -185,6 +188,7 @@ def describe(spec: StudySpec) -> dict[str, Any]:
             if knob.when is not None and knob.when.never
         ],
         "absent": [{"knob": knob.name, "when": str(knob.when)} for knob in absent_knobs(spec.space)],
+        "steep": [asdict(found) for found in steep_ranges(spec.space)],
         "left_empty": _left_empty(spec),
         "default": _default(spec.space),
         "first": {

@@ -337,6 +337,18 @@ def test_a_knob_whose_condition_nothing_meets_is_named(tmp_path: Path) -> None:
     assert [row["knob"] for row in json.loads(check(tmp_path, "--json"))["absent"]] == ["b"]
 
 
+def test_a_wide_range_on_a_linear_scale_is_pointed_out(tmp_path: Path) -> None:
+    (tmp_path / "space.yaml").write_text(
+        "autotune: 1\nname: o\ncommand: ['true']\nknobs:\n  rate: {range: [0.0001, 0.5]}\n"
+        "  batch: {range: [1, 100000], default: 8}\n  right: {range: [0.0001, 0.5], scale: log}\n"
+        "  threads: {range: [1, 1024]}\n  share: {range: [0.0, 1.0]}\n"
+    )
+    said = check(tmp_path)
+    assert "rate goes from 0.0001 to 0.5 on a linear scale, so that nine in ten draws are above 0.05" in said
+    assert "batch goes from 1 to 100,000" in said
+    assert [row["knob"] for row in json.loads(check(tmp_path, "--json"))["steep"]] == ["rate", "batch"]
+
+
 def test_what_comes_after_the_time_of_the_search_is_said(tmp_path: Path) -> None:
     """Ten seconds of searching four workloads take a minute and a half in all."""
     (tmp_path / "objective.py").write_text("def f(a, m): return float(a * m)\n")

@@ -43,6 +43,12 @@ def say_space(document: dict[str, Any]) -> list[str]:
         lines.append(f"  {row['knob']} never exists here: {row['when']}, but {facts}")
     for row in document["absent"]:
         lines.append(f"  {row['knob']} exists in no configuration: nothing feasible has {row['when']}")
+    for row in document["steep"]:
+        ends = " to ".join(say_value(row[end], "", 3) for end in ("low", "high"))
+        lines.append(
+            f"  {row['knob']} goes from {ends} on a linear scale, so that nine in ten draws are above"
+            f" {say_value(row['tenth'], '', 2)}: where ratios matter write scale: log"
+        )
     for row in document["left_empty"]:
         lines.append(
             f"  where {row['knob']} does not exist, '{row['option']}' stands without a value in a text of the"
