@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.smooth_functions import FUNCTIONS, regrets, table
+from benchmarks.smooth_functions import FUNCTIONS, mean_logarithms, regrets, table
 
 OPTIMA = {
     "Branin": (0.5428, 0.1517),
@@ -36,6 +36,12 @@ def test_a_search_is_repeated_by_its_seed() -> None:
 
 def test_the_table_has_a_line_for_each_function() -> None:
     runs = {(name, way): [[3.0 - n / 30] * 30 for n in range(2)] for name in FUNCTIONS for way in ("a", "b")}
-    lines = table(["a", "b"], runs)
-    assert len(lines) == len(FUNCTIONS) + 3
-    assert lines[-1].endswith("| 1.50, 1.50, 1.50 | 1.50, 1.50, 1.50 |")
+    *lines, ranks, means = table(["a", "b"], runs, [10, 20, 30])
+    assert len(lines) == len(FUNCTIONS) + 2
+    assert ranks == "| **mean rank** after 10, 20, 30 | 1.50, 1.50, 1.50 | 1.50, 1.50, 1.50 |"
+    assert means == "| mean decimal logarithm | 0.47, 0.47, 0.47 | 0.47, 0.47, 0.47 |"
+
+
+def test_a_regret_below_the_noise_counts_as_the_noise() -> None:
+    runs = {("Branin", "a"): [[10.0, 1e-9], [1.0, 1e-3]], ("Branin", "b"): [[1e9, 1e9]]}
+    assert mean_logarithms("a", runs, [1, 2]) == "0.50, -2.00"
