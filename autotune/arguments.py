@@ -38,11 +38,6 @@ def no_step(step: object) -> TypeError:
     return TypeError(f"{said}: report(step, loss=...)")
 
 
-def no_names(metrics: object) -> TypeError:
-    """The exception for metrics that are passed as something else than a mapping."""
-    return TypeError(f"metrics have names, as in loss=0.5 or {{'loss': 0.5}}: got {metrics!r:.60}")
-
-
 def by_name(metrics: Mapping[str, Any] | None, named: dict[str, Any]) -> dict[str, Any]:
     """Metrics that are passed as a mapping, by their names, or both; ``TypeError`` for a bare number."""
     if metrics is None:
@@ -50,7 +45,8 @@ def by_name(metrics: Mapping[str, Any] | None, named: dict[str, Any]) -> dict[st
     try:
         return {**metrics, **named}
     except TypeError:
-        raise no_names(metrics) from None
+        how = "metrics have names, as in loss=0.5 or {'loss': 0.5}"
+        raise TypeError(f"{how}: got {metrics!r:.60}") from None
 
 
 def _is(value: object, kind: type) -> bool:

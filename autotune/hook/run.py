@@ -313,12 +313,9 @@ def _place(rank: SupportsIndex | None, ranks: SupportsIndex | None) -> tuple[int
 def _by_name(metrics: Mapping[str, Any] | None, named: dict[str, Any]) -> dict[str, Any]:
     if metrics is None:
         return named
-    try:
-        return {**metrics, **named}
-    except TypeError:
-        from autotune.arguments import no_names
+    from autotune.arguments import by_name
 
-        raise no_names(metrics) from None
+    return by_name(metrics, named)
 
 
 def _whole(step: SupportsIndex) -> int:
