@@ -31,13 +31,9 @@ PER_KNOB = 10
 """... and so many for each knob, if that is more: it takes longer to come down in more directions."""
 NEWS = 0.01
 """What beats the best by less than this part of its distance from the median of all tries is no news."""
-OPENING = 3
-"""So many random tries are made before the model of a fresh start is asked."""
 BESIDE = 0.1
-"""During the opening, what is told from within this part of every scale of an earlier best was in flight
-before, and is kept from the new model: it would lead it back."""
-
-
+"""Before a fresh start has heard of as many tries as it makes at random, what is told from within this part
+of every scale of an earlier best was in flight, and is kept from the new model: it would lead it back."""
 FAILING = 0.1
 """Where more than this part of all tries has failed there is no fresh start: it would have to learn anew what
 fails."""
@@ -57,7 +53,7 @@ class Anew(Bayes):
 
     def _at_random(self) -> int:
         before = len(self.taken) - len(self.usable) - len(self.pending)
-        return before + OPENING
+        return before + super()._at_random()
 
 
 class FreshStarts:
@@ -142,8 +138,8 @@ class FreshStarts:
         return NEWS * (self._losses[len(self._losses) // 2] - self._losses[0])
 
     def _was_in_flight(self, latest: Anew, configuration: Configuration) -> bool:
-        opening = len(latest.usable) < OPENING
-        return opening and any(self._apart(configuration, best) <= BESIDE for best in self._earlier)
+        at_random = len(latest.usable) < int(latest.options["initial"])
+        return at_random and any(self._apart(configuration, best) <= BESIDE for best in self._earlier)
 
     def _apart(self, one: Configuration, other: Configuration) -> float:
         """The largest distance along a scale; infinite where a knob exists in one of the two alone."""

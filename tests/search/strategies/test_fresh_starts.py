@@ -12,7 +12,7 @@ import pytest
 from autotune.search.acquisition.ambition import LAST
 from autotune.search.contract import Observation, Problem, Proposal, Strategy
 from autotune.search.registry import make_strategy
-from autotune.search.strategies.fresh_starts import BESIDE, OPENING, PATIENCE
+from autotune.search.strategies.fresh_starts import BESIDE, PATIENCE
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import Choice, FloatRange
 from autotune.space.space import Space
@@ -25,6 +25,8 @@ LOSS, COST = MetricSpec("loss", "minimize"), MetricSpec("cost", "minimize")
 SIZE = MetricSpec("size", at_most=2.0)
 ONE = {"loss": 1.0}
 TRIES = 200
+OPENING = 3
+"""The option ``initial``."""
 SHALLOW, DEEP = (0.8, 0.8, 0.8), (0.2, 0.3, 0.2)
 
 
