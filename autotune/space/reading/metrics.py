@@ -11,8 +11,8 @@ from autotune.space.reading.yaml_nodes import YamlEntry, YamlMap, YamlNode, Yaml
 from autotune.space.spec import TIME, MetricSpec
 
 KEYS = ("goal", "unit", "at_most", "at_least")
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-"""What a metric can be called."""
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./@-]*")
+"""What a metric can be called: also as trackers and tuners do (``val/loss``, ``recall@10``, ``GFLOP/s``)."""
 
 INTERVAL = ("low", "high", "n")
 """Endings of the columns that tables have beside a metric's own: its interval and its number of readings."""
@@ -65,7 +65,7 @@ def _metric(entry: YamlEntry, problems: Problems) -> MetricSpec:
         problems.add(
             f"{shorten(entry.key)!r} cannot name a metric",
             entry.where,
-            "letters, digits, _ . -, a letter first",
+            "letters, digits, _ . - / @, a letter first",
         )
     node = entry.value
     hint = ""

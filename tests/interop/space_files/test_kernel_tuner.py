@@ -58,9 +58,11 @@ ENTRIES = [
 
 
 def test_numbers_that_no_metric_can_be_called_after_are_named(tmp_path: Path) -> None:
-    entries = [entry(1.0 + tile, tile=tile, **{"GFLOP/s": 5.0, "energy": 1.0}) for tile in PARAMS["tile"]]
+    others = {"GFLOP per s": 5.0, "GFLOP/s": 5.0, "energy": 1.0}
+    entries = [entry(1.0 + tile, tile=tile, **others) for tile in PARAMS["tile"]]
     spec = imported(record(tmp_path, PARAMS, entries), tmp_path / "space.yaml")
-    assert "# Recorded too, by names that no metric can have: GFLOP/s.\n" in spec.text
+    assert "# Recorded too, by names that no metric can have: GFLOP per s.\n" in spec.text
+    assert [metric.name for metric in spec.metrics] == ["time", "GFLOP/s", "energy"]
 
 
 def test_every_kind_of_value_reads_back(tmp_path: Path) -> None:
