@@ -34,4 +34,5 @@ class Auto(Structured):
         self._fresh_starts.learn(observations)
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
-        return self._fresh_starts.propose(n, rng) or super().propose(n, rng)
+        yield from self._fresh_starts.crossed()
+        yield from self._fresh_starts.propose(n, rng) or super().propose(n, rng)

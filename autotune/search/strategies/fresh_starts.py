@@ -5,7 +5,9 @@ to where it has been, and is too sure of the rest: a hundred further tries may a
 that knows nothing comes down somewhere, with some chance to a better place. To begin anew, with what was best
 kept aside, is what trust regions do when they have shrunk to nothing (Eriksson et al., Scalable Global
 Optimization via Local Bayesian Optimization, NeurIPS 2019, section 2).
-``benchmarks/results/smooth_functions.md`` says what is gained.
+
+Where two starts have ended in different places they are crossed
+(:mod:`~autotune.search.strategies.crossing`). ``benchmarks/results/smooth_functions.md`` says what both gain.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from autotune.search.loss import signed
 from autotune.search.models.bounds import is_bounded
 from autotune.search.models.features import only_ranges
 from autotune.search.strategies.bayes import Bayes
+from autotune.search.strategies.crossing import Crossing, Place
 from autotune.space.configuration import Configuration
 
 PATIENCE = 40
@@ -32,8 +35,9 @@ PER_KNOB = 10
 NEWS = 0.01
 """What beats the best by less than this part of its distance from the median of all tries is no news."""
 BESIDE = 0.1
-"""Before a fresh start has heard of as many tries as it makes at random, what is told from within this part
-of every scale of an earlier best was in flight, and is kept from the new model: it would lead it back."""
+"""What is nearer than this part of every scale is the same place. Before a fresh start has heard of as many
+tries as it makes at random, what is told from the place of an earlier best was in flight, and is kept from
+the new model: it would lead it back."""
 FAILING = 0.1
 """Where more than this part of all tries has failed there is no fresh start: it would have to learn anew what
 fails."""
@@ -74,14 +78,14 @@ class FreshStarts:
         self._heard = 0
         self._losses: list[float] = []
         """Of all tries that have one, sorted."""
-        self._best: Observation | None = None
+        self._best: Place | None = None
         """What was news last since the latest start."""
-        self._least = math.inf
-        """Its loss."""
         self._without_news = 0
-        self._earlier: list[Configuration] = []
+        self._earlier: list[Place] = []
         """The best of each earlier start."""
         self._latest: Anew | None = None
+        self._crossing: Crossing | None = None
+        """Of the best of all starts and the best of the last one that ended."""
 
     def learn(self, observations: Sequence[Observation]) -> None:
         for observation in observations:
@@ -102,6 +106,12 @@ class FreshStarts:
             for one in self._latest.propose(n, rng)
         )
 
+    def crossed(self) -> Iterator[Proposal]:
+        """What a crossing of two starts proposes, before anything else."""
+        while not self._never and self._crossing and (found := self._crossing.next(self._whole.taken)):
+            configuration, parents = found
+            yield Proposal(configuration, {"strategy": self._whole.name, "kind": "crossover", **parents})
+
     @property
     def _end(self) -> float:
         """After so many tries there is no fresh start any more."""
@@ -111,21 +121,37 @@ class FreshStarts:
     def _learn(self, observation: Observation) -> None:
         self._heard += 1
         loss = float(signed(self._problem, [observation])[0])
-        known = not math.isnan(loss)
-        if known:
+        if not math.isnan(loss):
             insort(self._losses, loss)
+        if not (self._crossing and self._crossing.hear(observation.configuration, loss)):
+            self._follow(observation, loss)
+        if self._best is None:
+            return
+        if self._is_time():
+            self._end_start(self._best)
+            self._latest = Anew(self._problem, self._whole.seed + len(self._earlier), self._whole)
+        elif self._earlier and self._heard - 1 < self._end <= self._heard:
+            self._end_start(self._best)
+
+    def _follow(self, observation: Observation, loss: float) -> None:
+        """Tell the latest start of a try, and see whether it is news."""
         if self._latest is not None:
             if self._was_in_flight(self._latest, observation.configuration):
                 return
             self._latest.hear(observation)
-        if known and loss < self._least - self._margin():
-            self._best, self._least, self._without_news = observation, loss, 0
-        else:
-            self._without_news += 1
-        if self._best is not None and self._is_time():
-            self._earlier.append(self._best.configuration)
-            self._best, self._least, self._without_news = None, math.inf, 0
-            self._latest = Anew(self._problem, self._whole.seed + len(self._earlier), self._whole)
+        self._without_news += 1
+        best = math.inf if self._best is None else self._best.loss
+        if not math.isnan(loss) and loss < best - self._margin():
+            self._best, self._without_news = Place(observation.configuration, loss), 0
+
+    def _end_start(self, best: Place) -> None:
+        """The latest start has come to ``best``: cross that with the best of the earlier ones."""
+        if self._earlier:
+            so_far = self._crossing.best if self._crossing else self._earlier[0]
+            differing = self._differing(best.configuration, so_far.configuration)
+            self._crossing = Crossing(self._problem.space, best, so_far, differing)
+        self._earlier.append(best)
+        self._best, self._without_news = None, 0
 
     def _is_time(self) -> bool:
         """Whether the latest start is at a standstill, and there is room for the next to come to one."""
@@ -139,12 +165,13 @@ class FreshStarts:
 
     def _was_in_flight(self, latest: Anew, configuration: Configuration) -> bool:
         at_random = len(latest.usable) < int(latest.options["initial"])
-        return at_random and any(self._apart(configuration, best) <= BESIDE for best in self._earlier)
-
-    def _apart(self, one: Configuration, other: Configuration) -> float:
-        """The largest distance along a scale; infinite where a knob exists in one of the two alone."""
-        if set(one) != set(other):
-            return math.inf
-        return max(
-            knob.distance(one[knob.name], other[knob.name]) for knob in self._knobs if knob.name in one
+        return at_random and any(
+            set(configuration) == set(one.configuration)
+            and not self._differing(configuration, one.configuration)
+            for one in self._earlier
         )
+
+    def _differing(self, one: Configuration, other: Configuration) -> list[str]:
+        """The knobs of both in which they are farther apart than :data:`BESIDE`."""
+        both = [knob for knob in self._knobs if knob.name in one and knob.name in other]
+        return [knob.name for knob in both if knob.distance(one[knob.name], other[knob.name]) > BESIDE]
