@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +13,6 @@ from autotune.search.acquisition.ambition import LAST
 from autotune.search.contract import Observation, Problem, Proposal, Strategy
 from autotune.search.registry import make_strategy
 from autotune.search.strategies.fresh_starts import BESIDE, PATIENCE
-from autotune.space.configuration import Configuration
 from autotune.space.knobs import Choice, FloatRange
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
@@ -40,12 +39,20 @@ def loss(knobs: Mapping[str, Any]) -> float:
     )
 
 
-def observed(configuration: Configuration) -> Observation:
-    return Observation(configuration, Status.OK, {"loss": loss(configuration)})
+def separable(knobs: Mapping[str, Any]) -> float:
+    """Each knob has two wells of its own, of which the narrow one is the deeper."""
+    return sum(
+        2.0 - math.exp(-(((x - 0.75) / 0.2) ** 2)) - 2.0 * math.exp(-(((x - 0.2) / 0.05) ** 2))
+        for x in knobs.values()
+    )
 
 
 def searched(
-    name: str = "auto", tries: int = TRIES, in_flight: int = 1, seed: int = 0
+    name: str = "auto",
+    tries: int = TRIES,
+    in_flight: int = 1,
+    seed: int = 0,
+    loss: Callable[[Mapping[str, Any]], float] = loss,
 ) -> tuple[Strategy, list[Proposal]]:
     """A search of :data:`TRIES` tries after some of them, and what it proposed."""
     strategy = make_strategy(name, Problem(SPACE, (LOSS,), TRIES), seed)
@@ -53,7 +60,8 @@ def searched(
     told = 0
     while told < tries:
         made += strategy.ask(min(in_flight - (len(made) - told), TRIES - len(made)))
-        strategy.tell([observed(made[told].configuration)])
+        configuration = made[told].configuration
+        strategy.tell([Observation(configuration, Status.OK, {"loss": loss(configuration)})])
         told += 1
     return strategy, made
 
@@ -83,6 +91,19 @@ def test_a_fresh_start_comes_when_nothing_is_news_and_there_is_room_for_it() -> 
     assert set(numbers[math.ceil((1.0 - LAST) * TRIES) :]) == {1}, "the last part polishes the best of all"
 
 
+def test_where_knobs_act_for_themselves_a_crossing_has_what_each_start_had_right() -> None:
+    strategy, made = searched(seed=2, loss=separable)
+    crossed = [place for place, one in enumerate(made) if one.reason["kind"] == "crossover"]
+    before = strategy.told[: crossed[0]]
+    assert crossed[0] >= starts(made).index(2) + PATIENCE
+    assert made[crossed[0]].reason.keys() == {"strategy", "kind", "parent", "other"}
+    assert {made[crossed[0]].reason[key] for key in ("parent", "other")} < {
+        o.configuration.hash for o in before
+    }
+    assert min(o.metrics["loss"] for o in before) > 1.9
+    assert lowest(strategy) < 1.0
+
+
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_what_was_in_flight_does_not_lead_it_back(seed: int) -> None:
     _, made = searched(in_flight=6, seed=seed)
@@ -95,8 +116,8 @@ def test_what_was_in_flight_does_not_lead_it_back(seed: int) -> None:
 
 
 def test_a_resumed_search_is_at_the_same_start() -> None:
-    for tries in (30, 90, 140, 190):
-        strategy, made = searched(tries=tries, in_flight=3)
+    for tries in (30, 90, 140, 175, 176, 190):
+        strategy, made = searched(tries=tries, in_flight=3, seed=2, loss=separable)
         resumed = make_strategy("auto", strategy.problem, strategy.seed)
         resumed.restore(strategy.asks, [p.configuration for p in made], strategy.told)
         assert resumed.ask(2) == strategy.ask(2)
