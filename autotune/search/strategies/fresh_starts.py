@@ -81,6 +81,8 @@ class FreshStarts:
         self._best: Place | None = None
         """What was news last since the latest start."""
         self._without_news = 0
+        self._extent = 0.0
+        """How far the best has been from the median of all tries. At a standstill most are near the best."""
         self._earlier: list[Place] = []
         """The best of each earlier start."""
         self._latest: Anew | None = None
@@ -161,7 +163,8 @@ class FreshStarts:
 
     def _margin(self) -> float:
         """By how much a loss has to beat the best to be news."""
-        return NEWS * (self._losses[len(self._losses) // 2] - self._losses[0])
+        self._extent = max(self._extent, self._losses[len(self._losses) // 2] - self._losses[0])
+        return NEWS * self._extent
 
     def _was_in_flight(self, latest: Anew, configuration: Configuration) -> bool:
         at_random = len(latest.usable) < int(latest.options["initial"])

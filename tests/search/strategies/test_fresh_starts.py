@@ -92,16 +92,27 @@ def test_a_fresh_start_comes_when_nothing_is_news_and_there_is_room_for_it() -> 
 
 
 def test_where_knobs_act_for_themselves_a_crossing_has_what_each_start_had_right() -> None:
-    strategy, made = searched(seed=2, loss=separable)
+    strategy, made = searched(loss=separable)
     crossed = [place for place, one in enumerate(made) if one.reason["kind"] == "crossover"]
-    before = strategy.told[: crossed[0]]
+    last = next(place for place in crossed if place >= (1.0 - LAST) * TRIES)
+    before = strategy.told[:last]
     assert crossed[0] >= starts(made).index(2) + PATIENCE
-    assert made[crossed[0]].reason.keys() == {"strategy", "kind", "parent", "other"}
-    assert {made[crossed[0]].reason[key] for key in ("parent", "other")} < {
-        o.configuration.hash for o in before
-    }
-    assert min(o.metrics["loss"] for o in before) > 1.9
-    assert lowest(strategy) < 1.0
+    assert made[last].reason.keys() == {"strategy", "kind", "parent", "other"}
+    parents = {made[last].reason[key] for key in ("parent", "other")}
+    assert parents < {one.configuration.hash for one in before}
+    assert min(o.metrics["loss"] for o in before) > 0.9
+    assert lowest(strategy) < 0.01
+
+
+def test_tries_that_crowd_around_the_best_are_no_news() -> None:
+    """The median of all tries had come so near to the best that a last digit counted as news."""
+    strategy = make_strategy("auto", Problem(SPACE, (LOSS,)), 0)
+    made: list[Proposal] = []
+    for number in range(3 * PATIENCE):
+        made += strategy.ask()
+        value = 1.0 / (number + 1) if number < 10 else 0.1 - 1e-6 * number
+        strategy.tell([Observation(made[-1].configuration, Status.OK, {"loss": value})])
+    assert starts(made).index(2) == 10 + PATIENCE
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3])
@@ -116,8 +127,8 @@ def test_what_was_in_flight_does_not_lead_it_back(seed: int) -> None:
 
 
 def test_a_resumed_search_is_at_the_same_start() -> None:
-    for tries in (30, 90, 140, 175, 176, 190):
-        strategy, made = searched(tries=tries, in_flight=3, seed=2, loss=separable)
+    for tries in (30, 90, 123, 125, 127, 140, 175, 177, 190):
+        strategy, made = searched(tries=tries, in_flight=3, loss=separable)
         resumed = make_strategy("auto", strategy.problem, strategy.seed)
         resumed.restore(strategy.asks, [p.configuration for p in made], strategy.told)
         assert resumed.ask(2) == strategy.ask(2)
