@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.search.candidates.assemble import at, of_active
-from autotune.search.models.arrays import Floats, Integers
+from autotune.search.models.arrays import Flags, Floats, Integers
 from autotune.search.models.features import LONG, Features
 from autotune.search.models.gaussian_process import Inputs
 from autotune.space.configuration import Configuration, Value
@@ -28,8 +27,6 @@ MUTANTS = 50
 """How many are made of each configuration."""
 CHANGED = 1.5
 """In how many knobs each differs from it, on average."""
-
-Mask = NDArray[np.bool_]
 
 
 class Changes:
@@ -54,12 +51,12 @@ class Changes:
         """Knobs whose cells change together: orders of at least two items."""
         alone = [may and not knob.distinct for knob, may in zip(features.discrete, free, strict=True)]
         self.sizes = features.cell_sizes
-        self.alone: Mask = np.repeat(np.array(alone, dtype=bool), widths) & (self.sizes > 1)
+        self.alone: Flags = np.repeat(np.array(alone, dtype=bool), widths) & (self.sizes > 1)
         """Which cells change by themselves; shape (cells,)."""
-        self.ordered: Mask = np.repeat(
+        self.ordered: Flags = np.repeat(
             np.array([knob.ordered for knob in features.discrete], dtype=bool), widths
         )
-        self.floating: Mask = np.array([knob.name not in deciding for knob in features.floating], dtype=bool)
+        self.floating: Flags = np.array([knob.name not in deciding for knob in features.floating], dtype=bool)
 
     def of(self, cells: Integers, step: float, rng: np.random.Generator) -> Integers:
         """Another value for each cell that has one, for rows (n, cells).
@@ -85,8 +82,8 @@ class Mutants:
     """What each row was before it was changed."""
     cells: Integers
     floats: Floats
-    changed_cells: Mask
-    changed_floats: Mask
+    changed_cells: Flags
+    changed_floats: Flags
     inputs: Inputs
 
     @classmethod

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.search.candidates.assemble import at, of_active
 from autotune.search.candidates.scales import STEPS
 from autotune.search.candidates.untried import untried
+from autotune.search.models.arrays import Flags
 from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.steps import some_neighbours
@@ -67,7 +67,7 @@ def shifted(space: Space, centre: Configuration, rng: np.random.Generator) -> li
     return found
 
 
-def groups(knobs: int) -> NDArray[np.bool_]:
+def groups(knobs: int) -> Flags:
     """Which knobs move in each row (rows, knobs): each alone, and all together; twice for each of
     :data:`~autotune.search.candidates.scales.STEPS`."""
     moved = np.eye(knobs, dtype=bool)

@@ -24,10 +24,8 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from autotune.search.models.arrays import Flags, Floats, Integers
 
 SHARP = 12.0
 """The norm of this power stands for the largest load, since it is smooth."""
@@ -88,7 +86,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.place)
 
-    def taken(self, which: NDArray[np.bool_]) -> Rows:
+    def taken(self, which: Flags) -> Rows:
         return Rows(self.place[which], self.others[which])
 
 
@@ -101,7 +99,7 @@ class Data:
     values: Floats
     busy: Floats
 
-    def taken(self, which: NDArray[np.bool_]) -> Data:
+    def taken(self, which: Flags) -> Data:
         return Data(self.rows.taken(which), self.values[which], self.busy[which])
 
 
@@ -236,7 +234,7 @@ class Bottleneck:
         return value, slope, work, by_work
 
 
-def _beside(work: Floats, busy: Floats) -> tuple[NDArray[np.bool_], Floats]:
+def _beside(work: Floats, busy: Floats) -> tuple[Flags, Floats]:
     """Where it is known how long a place was busy (n, places); how much more the model predicts, else 0."""
     known = ~np.isnan(busy) & (work > 0.0)
     return known, np.where(known, np.log(np.where(known, work, 1.0)) - np.where(known, busy, 0.0), 0.0)

@@ -15,12 +15,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune import errors
 from autotune.errors import InputError
 from autotune.search.contract import Observation, Problem
-from autotune.search.models.arrays import Floats, Integers
+from autotune.search.models.arrays import Flags, Floats, Integers
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import Inputs
 from autotune.status import Status
@@ -161,7 +160,7 @@ class Cost:
 
     # -- builds
 
-    def _again_at(self, inputs: Inputs) -> NDArray[np.bool_]:
+    def _again_at(self, inputs: Inputs) -> Flags:
         """Whether the build of each was made before; shape (n,)."""
         if not self._cells:
             return np.zeros(len(inputs), dtype=bool)

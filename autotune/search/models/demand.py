@@ -13,14 +13,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from autotune.search.models.arrays import Floats
+from autotune.search.models.arrays import Flags, Floats
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import JITTER, GaussianProcess, Inputs, Prior
 from autotune.search.models.sums import Sum
-
-Flags = NDArray[np.bool_]
 
 CLOSE = Prior(
     smooth_weight=0.1,

@@ -13,7 +13,8 @@ from autotune.search.candidates.axes import Axes, Axis, from_unit, to_unit
 from autotune.search.candidates.projection import project
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
-from autotune.search.loss import Floats, failures_as_worst, signed
+from autotune.search.loss import failures_as_worst, signed
+from autotune.search.models.arrays import Floats
 from autotune.space.configuration import Configuration
 
 MOST_STEPS = 2**20

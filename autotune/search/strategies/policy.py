@@ -11,7 +11,8 @@ import numpy as np
 from autotune.search.candidates.moves import repaired, stepped
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
-from autotune.search.loss import Floats, signed
+from autotune.search.loss import signed
+from autotune.search.models.arrays import Floats
 from autotune.search.strategies.policy_heads import head_of
 from autotune.space.configuration import Configuration
 

@@ -16,7 +16,8 @@ from autotune.search.candidates.axes import Axes, Axis
 from autotune.search.candidates.sampled import candidates
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Option, Problem, Proposal, Strategy
-from autotune.search.loss import Floats, failures_as_worst, flattened, losses
+from autotune.search.loss import failures_as_worst, flattened, losses
+from autotune.search.models.arrays import Floats
 from autotune.search.quiet import quiet
 from autotune.search.threads import one_thread
 from autotune.space.configuration import Configuration

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.search.contract import Observation, Problem
 from autotune.search.loss import signed
-from autotune.search.models.arrays import Integers
-from autotune.search.models.bottleneck import BUSY_NOISE, Beliefs, Bottleneck, Data, Floats, Rows, Shape
+from autotune.search.models.arrays import Flags, Floats, Integers
+from autotune.search.models.bottleneck import BUSY_NOISE, Beliefs, Bottleneck, Data, Rows, Shape
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import GaussianProcess, Inputs
 from autotune.search.models.history import History, Targets, best_and_some
@@ -220,7 +219,7 @@ def _to_learn_from(problem: Problem, observations: Sequence[Observation]) -> tup
     return [told[i] for i in rows], losses[rows]
 
 
-def _foretold(features: Features, inputs: Inputs, values: Floats, out: NDArray[np.bool_]) -> Floats:
+def _foretold(features: Features, inputs: Inputs, values: Floats, out: Flags) -> Floats:
     """What a process that was shown all other rows predicts for the rows ``out``."""
     shown, rest = np.flatnonzero(~out), np.flatnonzero(out)
     middle, scale = float(values[shown].mean()), float(values[shown].std()) or 1.0
