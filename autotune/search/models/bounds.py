@@ -141,7 +141,7 @@ class _Bounded:
         fitted = self._fitted(values, inputs)
         self._scale, self._process = fitted.scale, fitted.process
         self._targets = self._scale(values)
-        self.posterior = Posterior(self._process, inputs, np.zeros(len(inputs)))
+        self.posterior = Posterior(self._process, inputs)
 
     def learn(self, observations: Sequence[Observation]) -> None:
         known = _known(self.metric, observations)
@@ -149,13 +149,13 @@ class _Bounded:
             return
         values = self._values(known)
         inputs = self._features.of([o.configuration for o in known])
-        self.posterior.add(inputs, np.zeros(len(known)))
+        self.posterior.add(inputs)
         self._targets = np.concatenate([self._targets, self._scale(values)])
 
     def suppose(self, inputs: Inputs) -> None:
         """Take what is predicted at ``inputs`` as measured, until it is dropped."""
         believed, _ = self.posterior.predict_at(self._targets[:, None], inputs)
-        self.posterior.add(inputs, np.zeros(len(inputs)))
+        self.posterior.add(inputs)
         self._targets = np.concatenate([self._targets, believed[:, 0]])
 
     def drop(self, count: int) -> None:

@@ -36,7 +36,7 @@ class Posterior:
     The targets are given with each prediction, so that they may change (be scaled anew, say) at little cost.
     """
 
-    def __init__(self, process: GaussianProcess, inputs: Inputs, known: Floats) -> None:
+    def __init__(self, process: GaussianProcess, inputs: Inputs, known: Floats | float = 0.0) -> None:
         """Condition on observations at ``inputs``; ``known``: their variances beside the process's noise.
 
         Raises ``numpy.linalg.LinAlgError`` where rounding defeats the factorisation, as with a NaN.
@@ -65,7 +65,7 @@ class Posterior:
         self._columns = view if self._columns is None else self._columns.joined(view)
         self._prior = self.process.variances(self._columns)
 
-    def add(self, inputs: Inputs, known: Floats) -> None:
+    def add(self, inputs: Inputs, known: Floats | float = 0.0) -> None:
         """Condition on further observations at ``inputs``. :meth:`drop` takes the last ones back."""
         first, last = self.count, self.count + len(inputs)
         self._reserve(last)

@@ -189,7 +189,7 @@ class Surrogate:
         if pending:
             flying = self.features.of(list(pending))
             believed, _ = self._posterior.predict_at(values, flying)
-            self._posterior.add(flying, np.zeros(len(flying)))
+            self._posterior.add(flying)
             values = np.vstack([values, believed])
         try:
             fresh = self._posterior.at(self._pool.fresh.inputs) if self._pool.fresh else None

@@ -224,9 +224,9 @@ def _foretold(features: Features, inputs: Inputs, values: Floats, out: Flags) ->
     shown, rest = np.flatnonzero(~out), np.flatnonzero(out)
     middle, scale = float(values[shown].mean()), float(values[shown].std()) or 1.0
     process = GaussianProcess(features.columns)
-    given, unknown = (values[shown] - middle) / scale, np.zeros(len(shown))
-    process.fit(inputs.taken(shown), given, unknown)
-    mean, _ = Posterior(process, inputs.taken(shown), unknown).predict_at(given[:, None], inputs.taken(rest))
+    given = (values[shown] - middle) / scale
+    process.fit(inputs.taken(shown), given)
+    mean, _ = Posterior(process, inputs.taken(shown)).predict_at(given[:, None], inputs.taken(rest))
     return np.asarray(middle + scale * mean[:, 0])
 
 
