@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 
 from autotune.search.acquisition.expected_improvement import log_expected_improvement
 from autotune.search.acquisition.pareto import contributions, free_boxes, non_dominated
-from autotune.search.candidates.climb import Candidate, best_first, best_found
+from autotune.search.candidates.climb import Candidate, best_first, best_found, rounded
 from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.contract import Observation, Problem
 from autotune.search.models.arrays import Floats, Integers
@@ -38,8 +38,6 @@ LEAST_EXTENT = 1.0
 two."""
 LONGEST = {2: 64, 3: 16}
 """Over so many points of the front the improvement is computed, by the number of goals; with more, over 8."""
-TIE = 1e-7
-"""Smaller differences in the logarithm of the gain are rounding: the first candidate is taken."""
 
 
 def reference_point(front: Floats) -> Floats:
@@ -209,8 +207,7 @@ class SeveralGoals:
         spread = np.column_stack([one.spread for one in expected])
         points = front.thinned().points - ambition
         gain = log_hypervolume_improvement(mean, spread, points, front.reference)
-        gain += expected[0].log_success
-        return np.asarray(np.round(gain / TIE) * TIE)
+        return rounded(gain + expected[0].log_success)
 
     def _reason(
         self, expected: Sequence[Prediction], targets: Sequence[Targets], gain: Floats, row: int

@@ -14,7 +14,7 @@ from autotune.search.acquisition.expected_hypervolume import SeveralGoals
 from autotune.search.acquisition.expected_improvement import log_expected_improvement
 from autotune.search.acquisition.feasibility_threshold import feasibility_threshold
 from autotune.search.acquisition.first_success import likeliest
-from autotune.search.candidates.climb import Candidate, best_first, best_found
+from autotune.search.candidates.climb import Candidate, best_first, best_found, rounded
 from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Reason, Strategy
@@ -39,8 +39,6 @@ DRAWS = 64
 """The first tries take the best of so many random configurations, by what is expected before any trial."""
 MOST_CANDIDATES = 1_000_000
 """The largest number of ``candidates`` that can be asked for."""
-TIE = 1e-7
-"""Smaller differences in the logarithm of the gain are rounding: of such candidates the first is taken."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +206,7 @@ class Bayes(Strategy):
             found = likeliest(self.problem, self.features, pool, self.usable, pending, self.taken, rng)
         except np.linalg.LinAlgError:
             return None
-        return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
+        return self._proposed(found)
 
     def _likely(self, surrogate: Surrogate, targets: Targets) -> Callable[[Inputs], Floats] | None:
         """The probability of success, up to where a higher one is no advantage; ``None``: nothing failed."""
@@ -227,7 +225,7 @@ class Bayes(Strategy):
             likely=feasibility_threshold(targets, self._history.ran_out),
             plain=self._is_plain,
         )
-        return Proposal(found.configuration, {"strategy": self.name, **found.reason()}) if found else None
+        return self._proposed(found)
 
     def _modelled(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
         """The candidate with the largest expected improvement that was not tried; ``None`` without one.
@@ -244,7 +242,10 @@ class Bayes(Strategy):
         except np.linalg.LinAlgError:
             self._fitted = -1
             return None
-        return Proposal(found.configuration, found.reason()) if found else None
+        return self._proposed(found)
+
+    def _proposed(self, found: Candidate | None) -> Proposal | None:
+        return Proposal(found.configuration, {"strategy": self.name, **found.reason()}) if found else None
 
     def _found(
         self,
@@ -303,7 +304,7 @@ class Bayes(Strategy):
         seconds = self._seconds(pool, columns)
         if self._cost is not None:
             gain -= self._emphasis(self._cost) * np.log(seconds + BETWEEN)
-        gain = np.round(gain / TIE) * TIE
+        gain = rounded(gain)
         likely = np.minimum(np.exp(log_success), aim.likely)
 
         def reason(row: int) -> Reason:
@@ -315,7 +316,6 @@ class Bayes(Strategy):
     def _reason(self, aim: Aim, expected: Prediction, row: int, known: Reason) -> Reason:
         """What was expected of a candidate by the model, and what earlier studies had to do with it."""
         return {
-            "strategy": self.name,
             "kind": "large improvement" if aim.stuck else "expected improvement",
             **aim.targets.predicted(float(expected.mean[row]), float(expected.spread[row])),
             "success": float(expected.success[row]),
