@@ -26,7 +26,7 @@ from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.bounds import is_bounded
 from autotune.search.models.features import Features
 from autotune.search.models.history import History, Targets
-from autotune.search.models.surrogate import Prediction, Surrogate, fit_due
+from autotune.search.models.surrogate import Prediction, Surrogate, fitted_next
 from autotune.space.configuration import Configuration
 
 INCUMBENTS = 4
@@ -116,13 +116,11 @@ class SeveralGoals:
         self._histories = [History(one, past_bounds=True) for one in self._problems]
         self._features = features
         self._pools = pools
-        self._told: list[Observation] = []
         self._surrogates: list[Surrogate] = []
         self._pool: Pool | None = None
         self._fitted = -1
 
     def learn(self, observations: Sequence[Observation]) -> None:
-        self._told.extend(observations)
         for history in self._histories:
             history.learn(observations)
 
@@ -181,25 +179,18 @@ class SeveralGoals:
 
     def _current(self) -> tuple[list[Surrogate], Pool]:
         """The surrogates and their candidates, made anew when a fit is due."""
-        due = self._due()
-        if self._pool is None or due != self._fitted:
-            # To the first ``due`` observations alone, so that a resumed search has the same processes.
-            self._pool = pool = self._pools.draw(self._features, due)
-            first = self._told[:due]
+        told = self._histories[0].told
+        count = fitted_next(self._problems, told, self._fitted)
+        if self._pool is None or count != self._fitted:
+            # To the first observations alone, so that a resumed search has the same processes.
+            self._pool = pool = self._pools.draw(self._features, count)
+            first = told[:count]
             self._surrogates = [
                 Surrogate(problem, self._features, first, pool, success=goal == 0)
                 for goal, problem in enumerate(self._problems)
             ]
-            self._fitted = due
+            self._fitted = count
         return self._surrogates, self._pool
-
-    def _due(self) -> int:
-        """To how many observations the surrogates are fitted: to all, where the first ones lack a number."""
-        due = fit_due(len(self._told))
-        if due == self._fitted:
-            return due
-        targets = [History.of(problem, self._told[:due]).targets() for problem in self._problems]
-        return len(self._told) if any(one is None for one in targets) else due
 
     def _gain(self, expected: Sequence[Prediction], front: Front, ambition: float) -> Floats:
         """The logarithm of the hypervolume expected at each candidate, times its chance of success."""

@@ -31,6 +31,18 @@ def fit_due(count: int) -> int:
     return count - count % max(1, count // REFITS)
 
 
+def fitted_next(problems: Sequence[Problem], told: Sequence[Observation], fitted: int) -> int:
+    """To how many of those ``told`` surrogates are fitted next, one for each problem; ``fitted``: so far.
+
+    To all, where the first ones lack a number: a process that was fitted to failures alone would take the
+    numbers that stand for them as values.
+    """
+    count = fit_due(len(told))
+    if count == fitted or all(History.of(one, told[:count]).targets() for one in problems):
+        return count
+    return len(told)
+
+
 @dataclass(frozen=True)
 class Leader:
     """The configuration that is expected to be the best of all that succeeded."""

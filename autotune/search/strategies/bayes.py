@@ -23,7 +23,7 @@ from autotune.search.models.cost import BETWEEN, Cost, emphasis
 from autotune.search.models.features import IRREGULAR, Features
 from autotune.search.models.gaussian_process import Inputs
 from autotune.search.models.history import History, Targets
-from autotune.search.models.surrogate import Leader, Prediction, Surrogate, fit_due
+from autotune.search.models.surrogate import Leader, Prediction, Surrogate, fitted_next
 from autotune.search.models.transfer import Belief, Transfer
 from autotune.search.threads import one_thread
 
@@ -344,24 +344,14 @@ class Bayes(Strategy):
 
     def _current(self) -> tuple[Surrogate, Pool]:
         """The surrogate and its candidates, made anew when a fit is due."""
-        due = self._due()
-        if self._surrogate is None or self._pool is None or due != self._fitted:
-            # Fitted to the first ``due`` observations alone, so that a resumed search has the same process.
-            features = self._informed(due)
-            self._pool = self._pools.draw(features, due)
-            self._surrogate = Surrogate(self.problem, features, self._history.told[:due], self._pool)
-            self._fitted = due
+        count = fitted_next([self.problem], self.usable, self._fitted)
+        if self._surrogate is None or self._pool is None or count != self._fitted:
+            # Fitted to the first observations alone, so that a resumed search has the same process.
+            features = self._informed(count)
+            self._pool = self._pools.draw(features, count)
+            self._surrogate = Surrogate(self.problem, features, self._history.told[:count], self._pool)
+            self._fitted = count
         return self._surrogate, self._pool
-
-    def _due(self) -> int:
-        """To how many observations the surrogate is fitted: to all, where the first ones hold no success.
-
-        A process that was fitted to failures alone would take the numbers that stand for them as values.
-        """
-        due = fit_due(len(self.usable))
-        if due == self._fitted or History.of(self.problem, self.usable[:due]).targets() is not None:
-            return due
-        return len(self.usable)
 
     def _informed(self, due: int) -> Features:
         """The features, with what is expected beforehand by the first ``due`` observations."""
