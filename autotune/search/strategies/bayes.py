@@ -344,12 +344,13 @@ class Bayes(Strategy):
 
     def _current(self) -> tuple[Surrogate, Pool]:
         """The surrogate and its candidates, made anew when a fit is due."""
-        count = fitted_next([self.problem], self.usable, self._fitted)
+        told = self._history.told
+        count = fitted_next([self.problem], told, self._fitted)
         if self._surrogate is None or self._pool is None or count != self._fitted:
             # Fitted to the first observations alone, so that a resumed search has the same process.
             features = self._informed(count)
             self._pool = self._pools.draw(features, count)
-            self._surrogate = Surrogate(self.problem, features, self._history.told[:count], self._pool)
+            self._surrogate = Surrogate(self.problem, features, told[:count], self._pool)
             self._fitted = count
         return self._surrogate, self._pool
 
