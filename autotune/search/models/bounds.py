@@ -70,7 +70,6 @@ class Bounds:
         ``numpy.linalg.LinAlgError`` where rounding defeats a process.
         """
         self._pool = pool
-        self._seen = len(first)
         self._watched = 0
         self._metrics = []
         for metric in filter(is_bounded, problem.metrics):
@@ -83,12 +82,10 @@ class Bounds:
         """Whether any metric has a model."""
         return bool(self._metrics)
 
-    def learn(self, observations: Sequence[Observation]) -> None:
-        """Learn from those of all ``observations`` that are new."""
-        new = observations[self._seen :]
+    def learn(self, new: Sequence[Observation]) -> None:
+        """Learn the observations that came since."""
         for metric in self._metrics:
             metric.learn(new)
-        self._seen = len(observations)
 
     @contextmanager
     def supposing(self, inputs: Inputs) -> Iterator[None]:

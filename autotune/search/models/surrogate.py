@@ -133,9 +133,11 @@ class Surrogate:
         self.features = features
         self._problem = problem
         self._pool = pool
-        ran = as_run(problem, first)
-        self._feasibility = Feasibility(features, pool, ran, problem.memory) if success else None
-        self._bounds = Bounds(problem, features, pool, first) if success else None
+        judged = first if success else []
+        self._feasibility = Feasibility(features, pool, as_run(problem, judged), problem.memory)
+        self._bounds = Bounds(problem, features, pool, judged)
+        self._heard = len(first)
+        """How many observations these two have learned from."""
         history = History.of(problem, first, past_bounds=True)
         fit = _fitted(history, features, self._at_a_limit)
         self.lawful = fit.lawful
@@ -154,10 +156,10 @@ class Surrogate:
         Where nothing is known, the mean of the rows is expected, weighted by their ``shares``.
         """
         self._condition(history, targets)
-        if self._feasibility and self._bounds:
-            since = history.told[self._feasibility.seen :]
-            self._feasibility.learn(as_run(self._problem, since))
-            self._bounds.learn(history.told)
+        since = history.told[self._heard :]
+        self._feasibility.learn(as_run(self._problem, since))
+        self._bounds.learn(since)
+        self._heard += len(since)
         told = targets.uncut if self.lawful else targets.values
         values = told[self._rows] - _centred(self._inputs.expected)
         middle = (
@@ -206,7 +208,9 @@ class Surrogate:
             apart = self._apart(leader, values, columns, fresh, spread) if leader else spread
         finally:
             self._posterior.drop(len(pending))
-        return Prediction(mean, spread, apart, *self._log_success(columns, len(mean)))
+        log_success, log_room = self._feasibility.log_success(columns)
+        log_success += self._bounds.log_probability(columns)
+        return Prediction(mean, spread, apart, log_success, log_room)
 
     def leader(self, history: History, targets: Targets) -> Leader:
         """Of the successes with the best readings, the one with the lowest expected noiseless target."""
@@ -227,37 +231,27 @@ class Surrogate:
 
     def success_at(self, inputs: Inputs) -> Floats:
         """The probability that nothing fails, and that all bounds hold, at any ``inputs``."""
-        if not (self._feasibility and self._bounds):
-            return np.ones(len(inputs))
         return self._feasibility.success_at(inputs) * np.exp(self._bounds.log_probability_at(inputs))
-
-    def _log_success(self, columns: Integers, count: int) -> tuple[Floats, Floats]:
-        if not (self._feasibility and self._bounds):
-            return np.zeros(count), np.zeros(count)
-        total, room = self._feasibility.log_success(columns)
-        return total + self._bounds.log_probability(columns), room
 
     @property
     def foresees_memory(self) -> bool:
         """Whether there is a limit to memory, and successes tell how much they used."""
-        return self._feasibility is not None and self._feasibility.measured
+        return self._feasibility.measured
 
     @property
     def knows_cap(self) -> bool:
         """Whether that limit was known beforehand."""
-        return self._feasibility is not None and self._feasibility.knows_cap
+        return self._feasibility.knows_cap
 
     @property
     def bounded(self) -> bool:
         """Whether there is a bound of a metric that was measured often enough for a model."""
-        return self._bounds is not None and self._bounds.modelled
+        return self._bounds.modelled
 
     @property
     def _at_a_limit(self) -> bool:
         """Whether there is a single goal, and a limit of something measured may stand in its way."""
-        if not (self._feasibility and self._bounds) or len(self._problem.goals) != 1:
-            return False
-        return self._bounds.modelled or self._feasibility.measured
+        return len(self._problem.goals) == 1 and (self.bounded or self.foresees_memory)
 
     def _predicted(self, values: Floats, columns: Integers, fresh: Points | None) -> tuple[Floats, Floats]:
         mean, spread = self._posterior.predict(values, columns)
