@@ -37,26 +37,22 @@ class Changes:
 
     def __init__(self, features: Features) -> None:
         self.features = features
-        deciding = {name for knob in features.space.knobs if knob.when for name in knob.when.knobs}
-        free = [knob.name not in deciding for knob in features.discrete]
-        widths = [len(knob.cells) for knob in features.discrete]
-        ends = np.cumsum(widths, dtype=int)
-        self.columns = [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
-        """Where the cells of each discrete knob stand in a row."""
         self.orders = [
             (knob, columns)
-            for knob, columns, may in zip(features.discrete, self.columns, free, strict=True)
-            if may and isinstance(knob, Items) and knob.distinct and len(knob.cells) > 1
+            for knob, columns in features.placed
+            if knob.name not in features.deciding and isinstance(knob, Items)
+            if knob.distinct and len(knob.cells) > 1
         ]
         """Knobs whose cells change together: orders of at least two items."""
-        alone = [may and not knob.distinct for knob, may in zip(features.discrete, free, strict=True)]
+        owners = [knob for knob in features.discrete for _ in knob.cells]
+        free = [knob.name not in features.deciding and not knob.distinct for knob in owners]
         self.sizes = features.cell_sizes
-        self.alone: Flags = np.repeat(np.array(alone, dtype=bool), widths) & (self.sizes > 1)
+        self.alone: Flags = np.array(free, dtype=bool) & (self.sizes > 1)
         """Which cells change by themselves; shape (cells,)."""
-        self.ordered: Flags = np.repeat(
-            np.array([knob.ordered for knob in features.discrete], dtype=bool), widths
+        self.ordered: Flags = np.array([knob.ordered for knob in owners], dtype=bool)
+        self.floating: Flags = np.array(
+            [knob.name not in features.deciding for knob in features.floating], dtype=bool
         )
-        self.floating: Flags = np.array([knob.name not in deciding for knob in features.floating], dtype=bool)
 
     def of(self, cells: Integers, step: float, rng: np.random.Generator) -> Integers:
         """Another value for each cell that has one, for rows (n, cells).
@@ -119,7 +115,7 @@ class Mutants:
         features = self.changes.features
         changed: dict[str, Value] = {
             knob.name: knob.join(self.cells[row, columns].tolist())
-            for knob, columns in zip(features.discrete, self.changes.columns, strict=True)
+            for knob, columns in features.placed
             if self.changed_cells[row, columns].any()
         }
         for column in np.flatnonzero(self.changed_floats[row]):

@@ -107,20 +107,18 @@ class Scales:
 
     def __init__(self, features: Features) -> None:
         self.space = features.space
-        deciding = {name for knob in features.space.knobs if knob.when for name in knob.when.knobs}
         self.floating: Integers = np.array(
-            [i for i, knob in enumerate(features.floating) if knob.name not in deciding], dtype=int
+            [i for i, knob in enumerate(features.floating) if knob.name not in features.deciding], dtype=int
         )
-        widths = [len(knob.cells) for knob in features.discrete]
         self.listed = [
-            Scale(knob, sum(widths[:i]))
-            for i, knob in enumerate(features.discrete)
-            if _is_long(knob) and knob.name not in deciding
+            Scale(knob, columns.start)
+            for knob, columns in features.placed
+            if _is_long(knob) and knob.name not in features.deciding
         ]
         drawn = drawn_of(self.space)
         self.crowds = [
-            Crowd(knob, slice(sum(widths[:i]), sum(widths[: i + 1])), drawn[knob.name])
-            for i, knob in enumerate(features.discrete)
+            Crowd(knob, columns, drawn[knob.name])
+            for knob, columns in features.placed
             if isinstance(knob, Items) and knob.name in drawn
         ]
         self.knobs: tuple[Knob, ...] = (

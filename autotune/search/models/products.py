@@ -36,10 +36,7 @@ class Numbers:
     """The knobs of a space whose values are positive whole numbers, and such facts of its workload."""
 
     def __init__(self, features: Features) -> None:
-        starts = np.cumsum([0, *(len(knob.cells) for knob in features.discrete)]).tolist()
-        found = [
-            (start, knob) for start, knob in zip(starts, features.discrete, strict=False) if _counts(knob)
-        ]
+        found = [(columns.start, knob) for knob, columns in features.placed if _counts(knob)]
         self.names = tuple(knob.name for _, knob in found)
         self._tables = [
             # A knob that does not exist (the last entry) counts as 1, which divides everything.

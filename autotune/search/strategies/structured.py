@@ -123,15 +123,13 @@ class Layout:
         knob = assignment_of(problem.space)
         if knob is None or len(problem.goals) != 1 or problem.goals[0].goal != "minimize":
             return None
-        ends = np.cumsum([len(k.cells) for k in features.discrete]).tolist()
-        begin = {k.name: end - len(k.cells) for k, end in zip(features.discrete, ends, strict=True)}
         others = tuple(
-            (begin[k.name], len(k.cells[0].values))
-            for k in features.discrete
+            (columns.start, len(k.cells[0].values))
+            for k, columns in features.placed
             if len(k.cells) == 1 and len(k.cells[0].values) <= MOST_VALUES
         )
         shape = Shape(len(knob.items), len(knob.options), sum(count for _, count in others))
-        place = slice(begin[knob.name], begin[knob.name] + len(knob.items))
+        (place,) = (columns for k, columns in features.placed if k.name == knob.name)
         return cls(features, place, others, shape, _busy(problem, knob))
 
     def rows(self, codes: Integers) -> Rows:
