@@ -8,7 +8,7 @@ from typing import ClassVar
 import cmaes
 import numpy as np
 
-from autotune.search.candidates.assemble import assemble, completed
+from autotune.search.candidates.assemble import assemble
 from autotune.search.candidates.axes import Axes, Axis, from_unit, to_unit
 from autotune.search.candidates.projection import project
 from autotune.search.candidates.untried import untried
@@ -100,7 +100,7 @@ class OptunaCmaEs(Strategy):
         )
 
     def _unit(self, configuration: Configuration) -> Floats:
-        row = self.axes.row(completed(self.space, configuration))
+        row = self.axes.row(configuration)
         return np.array([to_unit(axis, x) for axis, x in zip(self.axes.all, row, strict=True)])
 
 
