@@ -16,7 +16,6 @@ from autotune.search.acquisition.feasibility_threshold import feasibility_thresh
 from autotune.search.acquisition.first_success import likeliest
 from autotune.search.candidates.climb import Candidate, best_first, best_found, rounded
 from autotune.search.candidates.pool import Pool, Pools
-from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Reason, Strategy
 from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.cost import BETWEEN, Cost, emphasis
@@ -185,7 +184,7 @@ class Bayes(Strategy):
 
         With ``likely``, the probability of success of each, what is likelier to succeed comes first.
         """
-        drawn = untried(self.space, rng, self.taken, self.known)
+        drawn = self.newcomers(rng)
         left = [configuration for _, configuration in zip(range(DRAWS), drawn, strict=False)]
         if not left:
             return None

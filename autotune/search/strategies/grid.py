@@ -11,7 +11,6 @@ from typing import ClassVar
 import numpy as np
 
 from autotune.search.candidates.assemble import assemble, at
-from autotune.search.candidates.untried import untried
 from autotune.search.contract import Problem, Proposal, Strategy
 from autotune.search.models.arrays import Floats, Integers
 from autotune.space.configuration import Configuration, Value
@@ -70,7 +69,7 @@ class Grid(Strategy):
             self._passed.add(configuration.hash)
             if configuration.hash not in self.taken:
                 yield Proposal(configuration, {"strategy": self.name, "kind": "grid", "level": level})
-        for configuration in untried(self.space, rng, self.taken, self.known):
+        for configuration in self.newcomers(rng):
             yield Proposal(configuration, {"strategy": self.name, "kind": "uniform"})
 
 

@@ -17,7 +17,6 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from autotune.search.candidates.assemble import assemble, completed
 from autotune.search.candidates.axes import Axes, Axis, Coordinate
 from autotune.search.candidates.projection import project
-from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
 from autotune.search.loss import failures_as_worst, flattened, losses, signed
 from autotune.search.quiet import quiet
@@ -46,7 +45,7 @@ class OptunaStrategy(Strategy):
 
     def propose(self, n: int, rng: np.random.Generator) -> list[Proposal]:
         if len(self.taken) < int(self.options["initial"]) or not self.distributions:
-            drawn = untried(self.space, rng, self.taken, self.known)
+            drawn = self.newcomers(rng)
             reason = {"strategy": self.name, "kind": "initial"}
             return [
                 Proposal(configuration, reason) for configuration, _ in zip(drawn, range(n), strict=False)
