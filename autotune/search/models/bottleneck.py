@@ -103,29 +103,22 @@ class Data:
         return Data(self.rows.taken(which), self.values[which], self.busy[which])
 
 
-@dataclass(frozen=True)
-class Beliefs:
-    """The prior: mean and standard deviation of each parameter."""
-
-    mean: Floats
-    spread: Floats
-
-    @classmethod
-    def of(cls, shape: Shape) -> Beliefs:
-        mean, spread = np.zeros(shape.count), np.ones(shape.count)
-        each = -np.log(shape.items)
-        for name, centre, width in (
-            ("weight", each, 0.8),
-            ("slowness", 0.0, 0.5),
-            ("own", 0.0, 0.1),
-            ("turns", -1.0, 1.0),
-            ("effect", 0.0, 0.3),
-            ("turning", 0.0, 1.0),
-        ):
-            mean[shape.parts[name]], spread[shape.parts[name]] = centre, width
-        apart = np.array([j - i for i, j in shape.pairs])
-        mean[shape.parts["link"]] = each + np.where(apart == 1, np.log(0.2), np.log(0.03))
-        return cls(mean, spread)
+def prior(shape: Shape) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each parameter before anything is measured."""
+    mean, spread = np.zeros(shape.count), np.ones(shape.count)
+    each = -np.log(shape.items)
+    for name, centre, width in (
+        ("weight", each, 0.8),
+        ("slowness", 0.0, 0.5),
+        ("own", 0.0, 0.1),
+        ("turns", -1.0, 1.0),
+        ("effect", 0.0, 0.3),
+        ("turning", 0.0, 1.0),
+    ):
+        mean[shape.parts[name]], spread[shape.parts[name]] = centre, width
+    apart = np.array([j - i for i, j in shape.pairs])
+    mean[shape.parts["link"]] = each + np.where(apart == 1, np.log(0.2), np.log(0.03))
+    return mean, spread
 
 
 class Bottleneck:
@@ -155,9 +148,9 @@ class Bottleneck:
         certain = known.sum(axis=1) * (PACE / BUSY_NOISE) ** 2
         return np.asarray(-beside.sum(axis=1) / np.maximum(known.sum(axis=1), 1) * certain / (certain + 1.0))
 
-    def fit(self, data: Data, beliefs: Beliefs) -> Floats:
+    def fit(self, data: Data) -> Floats:
         """The most probable parameters. Damping is lowered after a step that helped, and else raised."""
-        mean, spread = beliefs.mean, beliefs.spread
+        mean, spread = prior(self.shape)
         found = mean.copy()
         residual, slope = self._residuals(found, data)
         cost = _cost(residual, found, mean, spread)
