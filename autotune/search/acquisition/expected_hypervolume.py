@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from autotune.search.acquisition.expected_improvement import log_expected_improvement
 from autotune.search.acquisition.pareto import contributions, free_boxes, non_dominated
 from autotune.search.candidates.climb import Candidate, best_first, best_found, rounded
-from autotune.search.candidates.pool import Pool, Pools
+from autotune.search.candidates.pool import Pools
 from autotune.search.contract import Observation, Problem
 from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.bounds import is_bounded
@@ -117,7 +117,6 @@ class SeveralGoals:
         self._features = features
         self._pools = pools
         self._surrogates: list[Surrogate] = []
-        self._pool: Pool | None = None
         self._fitted = -1
 
     def learn(self, observations: Sequence[Observation]) -> None:
@@ -146,10 +145,10 @@ class SeveralGoals:
             return None
         front, targets = known
         try:
-            surrogates, pool = self._current()
+            surrogates = self._current()
             for surrogate, history, target in zip(surrogates, self._histories, targets, strict=True):
                 surrogate.learn(history, target)
-            bounded = surrogates[0].bounded
+            pool, bounded = surrogates[0].pool, surrogates[0].bounded
             if plain and bounded:
                 ambition = likely = 0.0
 
@@ -177,20 +176,20 @@ class SeveralGoals:
         there = [target for target in targets if target is not None]
         return Front(rows, np.column_stack([target.values[rows] for target in there])), there
 
-    def _current(self) -> tuple[list[Surrogate], Pool]:
-        """The surrogates and their candidates, made anew when a fit is due."""
+    def _current(self) -> list[Surrogate]:
+        """The surrogates, over the same candidates, made anew when a fit is due."""
         told = self._histories[0].told
         count = fitted_next(self._problems, told, self._fitted)
-        if self._pool is None or count != self._fitted:
+        if not self._surrogates or count != self._fitted:
             # To the first observations alone, so that a resumed search has the same processes.
-            self._pool = pool = self._pools.draw(self._features, count)
+            pool = self._pools.draw(self._features, count)
             first = told[:count]
             self._surrogates = [
                 Surrogate(problem, self._features, first, pool, success=goal == 0)
                 for goal, problem in enumerate(self._problems)
             ]
             self._fitted = count
-        return self._surrogates, self._pool
+        return self._surrogates
 
     def _gain(self, expected: Sequence[Prediction], front: Front, ambition: float) -> Floats:
         """The logarithm of the hypervolume expected at each candidate, times its chance of success."""

@@ -132,7 +132,7 @@ class Surrogate:
         """
         self.features = features
         self._problem = problem
-        self._pool = pool
+        self.pool = pool
         judged = first if success else []
         self._feasibility = Feasibility(features, pool, as_run(problem, judged), problem.memory)
         self._bounds = Bounds(problem, features, pool, judged)
@@ -192,8 +192,8 @@ class Surrogate:
         What is ``pending`` is assumed to end as predicted (kriging believer; Ginsbourger et al., 2010), so
         that proposals keep apart.
         """
-        if len(self._expected) < len(self._pool):
-            new = self._pool.inputs(len(self._expected))
+        if len(self._expected) < len(self.pool):
+            new = self.pool.inputs(len(self._expected))
             self._posterior.watch(new)
             self._expected = np.concatenate([self._expected, new.expected])
         values = self._values
@@ -203,7 +203,7 @@ class Surrogate:
             self._posterior.add(flying)
             values = np.vstack([values, believed])
         try:
-            fresh = self._posterior.at(self._pool.fresh.inputs) if self._pool.fresh else None
+            fresh = self._posterior.at(self.pool.fresh.inputs) if self.pool.fresh else None
             mean, spread = self._predicted(values, columns, fresh)
             apart = self._apart(leader, values, columns, fresh, spread) if leader else spread
         finally:
@@ -259,7 +259,7 @@ class Surrogate:
         if fresh is None:
             return mean, spread
         there, doubt = self._posterior.moments(values, fresh)
-        there = there[:, 0] + self._pool.fresh.inputs.expected - self._shift
+        there = there[:, 0] + self.pool.fresh.inputs.expected - self._shift
         return np.concatenate([mean, there]), np.concatenate([spread, doubt])
 
     def _apart(

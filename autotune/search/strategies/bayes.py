@@ -111,7 +111,6 @@ class Bayes(Strategy):
         self._cost = Cost(self.features, rebuild) if counts else None
         self._history = History(problem, past_bounds=True)
         self._surrogate: Surrogate | None = None
-        self._pool: Pool | None = None
         self._transfer = Transfer(problem, self.features)
         self._belief: Belief | None = None
         self._several: SeveralGoals | None = None
@@ -137,7 +136,7 @@ class Bayes(Strategy):
             return {}
         with one_thread():
             try:
-                surrogate, _ = self._taught(targets)
+                surrogate = self._taught(targets)
             except np.linalg.LinAlgError:
                 self._fitted = -1
                 return {}
@@ -232,12 +231,12 @@ class Bayes(Strategy):
         Also ``None`` where rounding defeats the process, so that a bad model never ends a search.
         """
         try:
-            surrogate, pool = self._taught(targets)
+            surrogate = self._taught(targets)
             leader = surrogate.leader(self._history, targets)
             stuck = self._ambition.stuck(targets.since(leader.level), len(self.taken), len(self.pending))
             if stuck and self._is_modest(surrogate):
                 return self._newcomer("way out", rng, self._likely(surrogate, targets))
-            found = self._found(targets, surrogate, pool, leader, stuck, rng)
+            found = self._found(targets, surrogate, leader, stuck, rng)
         except np.linalg.LinAlgError:
             self._fitted = -1
             return None
@@ -247,16 +246,10 @@ class Bayes(Strategy):
         return Proposal(found.configuration, {"strategy": self.name, **found.reason()}) if found else None
 
     def _found(
-        self,
-        targets: Targets,
-        surrogate: Surrogate,
-        pool: Pool,
-        leader: Leader,
-        stuck: bool,
-        rng: np.random.Generator,
+        self, targets: Targets, surrogate: Surrogate, leader: Leader, stuck: bool, rng: np.random.Generator
     ) -> Candidate | None:
         """The best candidate: of the pool, and of what is found from there."""
-        pending = list(self.pending.values())
+        pool, pending = surrogate.pool, list(self.pending.values())
         best = [self._history.configurations[i] for i in targets.best_first[:INCUMBENTS]]
         columns = pool.near(best, rng)
         expected = surrogate.predict(columns, pending, leader)
@@ -335,23 +328,19 @@ class Bayes(Strategy):
             inputs = inputs.joined(pool.fresh.inputs)
         return np.exp(self._cost.predict(inputs))
 
-    def _taught(self, targets: Targets) -> tuple[Surrogate, Pool]:
-        """The surrogate with all that is known, and its candidates."""
-        surrogate, pool = self._current()
-        surrogate.learn(self._history, targets, self._transfer.shares(self._history.configurations))
-        return surrogate, pool
-
-    def _current(self) -> tuple[Surrogate, Pool]:
-        """The surrogate and its candidates, made anew when a fit is due."""
+    def _taught(self, targets: Targets) -> Surrogate:
+        """The surrogate with all that is known, made anew when a fit is due."""
         told = self._history.told
         count = fitted_next([self.problem], told, self._fitted)
-        if self._surrogate is None or self._pool is None or count != self._fitted:
+        if self._surrogate is None or count != self._fitted:
             # Fitted to the first observations alone, so that a resumed search has the same process.
             features = self._informed(count)
-            self._pool = self._pools.draw(features, count)
-            self._surrogate = Surrogate(self.problem, features, told[:count], self._pool)
+            pool = self._pools.draw(features, count)
+            self._surrogate = Surrogate(self.problem, features, told[:count], pool)
             self._fitted = count
-        return self._surrogate, self._pool
+        shares = self._transfer.shares(self._history.configurations)
+        self._surrogate.learn(self._history, targets, shares)
+        return self._surrogate
 
     def _informed(self, due: int) -> Features:
         """The features, with what is expected beforehand by the first ``due`` observations."""
