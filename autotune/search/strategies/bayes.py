@@ -293,14 +293,17 @@ class Bayes(Strategy):
         log_success = aim.power * expected.log_success
         gain = log_expected_improvement(expected.mean, expected.apart, aim.goal) + log_success
         gain += CAUTION * expected.log_room
-        seconds = self._seconds(pool, columns)
+        seconds: Floats | None = None
         if self._cost is not None:
-            gain -= self._emphasis(self._cost) * np.log(seconds + BETWEEN)
+            seconds = np.exp(self._cost.predict(pool.inputs_at(columns).joined(pool.fresh.inputs)))
+            at_once = len(self.pending) + 1
+            power = emphasis(self.problem, len(self._history), self._cost.seconds, at_once)
+            gain -= power * np.log(seconds + BETWEEN)
         gain = rounded(gain)
         likely = np.minimum(np.exp(log_success), aim.likely)
 
         def reason(row: int) -> Reason:
-            costs = {"seconds": float(seconds[row])} if self._cost else {}
+            costs = {} if seconds is None else {"seconds": float(seconds[row])}
             return self._reason(aim, expected, row, {"log_gain": float(gain[row]), **costs})
 
         return best_first(pool, columns, likely, gain, self.taken, reason)
@@ -314,19 +317,6 @@ class Bayes(Strategy):
             **(self._belief.reason if self._belief else {}),
             **known,
         }
-
-    def _emphasis(self, cost: Cost) -> float:
-        """How much cost counts for the next try."""
-        return emphasis(self.problem, len(self._history), cost.seconds, at_once=len(self.pending) + 1)
-
-    def _seconds(self, pool: Pool, columns: Integers) -> Floats:
-        """What each candidate is expected to cost; all 1 where cost does not count."""
-        if self._cost is None:
-            return np.ones(len(columns) + len(pool.fresh))
-        inputs = pool.inputs_at(columns)
-        if pool.fresh:
-            inputs = inputs.joined(pool.fresh.inputs)
-        return np.exp(self._cost.predict(inputs))
 
     def _taught(self, targets: Targets) -> Surrogate:
         """The surrogate with all that is known, made anew when a fit is due."""
