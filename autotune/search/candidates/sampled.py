@@ -36,15 +36,11 @@ def candidates(
         return []
     pool = {c.hash: c for c in space.sample(rng, size) if c.hash not in taken}
     for incumbent in incumbents:
-        pool |= {c.hash: c for c in around(space, incumbent, rng) if c.hash not in taken}
+        near = some_neighbours(space, incumbent, rng) + shifted(space, incumbent, rng)
+        pool |= {c.hash: c for c in near if c.hash not in taken}
     if not pool:
         pool = {c.hash: c for c, _ in zip(untried(space, rng, taken, known), range(1), strict=False)}
     return list(pool.values())
-
-
-def around(space: Space, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:
-    """What differs from ``centre`` in one knob, and some with its continuous knobs moved a little."""
-    return some_neighbours(space, centre, rng) + shifted(space, centre, rng)
 
 
 def shifted(space: Space, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:
