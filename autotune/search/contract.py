@@ -19,6 +19,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from autotune import errors
+from autotune.search.candidates.untried import untried
 from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
@@ -235,6 +236,14 @@ class Strategy(ABC):
     def known(self) -> list[Configuration]:
         """The configurations behind :attr:`taken`: told ones, then pending ones."""
         return [*(o.configuration for o in self.told), *self.pending.values()]
+
+    def newcomers(self, rng: np.random.Generator) -> Iterator[Configuration]:
+        """What was never proposed, drawn uniformly from the feasible configurations until none is left."""
+
+        def known() -> Iterator[Configuration]:
+            yield from self.known  # listed once it is needed: late in a small space, never in a large one
+
+        return untried(self.space, rng, self.taken, known())
 
     @cached_property
     def _default(self) -> Configuration:

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.contract import Observation, Problem
+from autotune.search.models.arrays import Floats
 from autotune.search.models.fidelity import HUGE, AtFull, at_full
 from autotune.status import Status
 
 FIRST = 5
 """How many values it takes for their median to mean something."""
-
-Floats = NDArray[np.float64]
 
 
 def signed(problem: Problem, observations: Sequence[Observation]) -> Floats:

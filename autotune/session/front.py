@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from autotune.measure.outcome import Estimate
-from autotune.search.acquisition.pareto import Floats, dominates, non_dominated
+from autotune.search.acquisition.pareto import dominates, non_dominated
+from autotune.search.models.arrays import Floats
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord

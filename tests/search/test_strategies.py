@@ -44,12 +44,12 @@ def _names() -> list[pytest.param]:  # type: ignore[valid-type]
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.torch] if name in NEEDS_TORCH else []
+    missing = missing_packages(name)
+    skipped = pytest.mark.skipif(bool(missing), reason=f"{name} needs {', '.join(missing)}")
+    return [skipped, pytest.mark.torch] if name in NEEDS_TORCH else [skipped]
 
 
 def make(name: str, case: str, seed: int = 0) -> Strategy:
-    if missing := missing_packages(name):
-        pytest.skip(f"{name} needs {', '.join(missing)}")
     options = {"initial": 4} if name in SLOW else {}
     return make_strategy(name, problem(CASES[case](), **options), seed)
 
@@ -234,21 +234,15 @@ class TestEveryStrategy:
         assert list(strategy.pending) == [proposal.configuration.hash]
 
     def test_begins_elsewhere_where_the_default_is_infeasible(self, name: str) -> None:
-        if missing := missing_packages(name):
-            pytest.skip(f"{name} needs {', '.join(missing)}")
         space = Space([OrderedValues("a", (1, 2, 3))], constraints=["a > 1"])
         strategy = make_strategy(name, Problem(space, (TIME,)), 0)
         assert {p.configuration["a"] for p in strategy.ask(3)} == {2, 3}
 
     def test_has_nothing_to_propose_where_nothing_is_feasible(self, name: str) -> None:
-        if missing := missing_packages(name):
-            pytest.skip(f"{name} needs {', '.join(missing)}")
         space = Space([OrderedValues("a", (1, 2, 3))], constraints=["a > 5"])
         assert make_strategy(name, Problem(space, (TIME,)), 0).ask(3) == []
 
     def test_a_space_in_which_no_knob_exists_here_is_one_configuration(self, name: str) -> None:
-        if missing := missing_packages(name):
-            pytest.skip(f"{name} needs {', '.join(missing)}")
         space = Space([Flag("a", when="m > 5"), Flag("b", when="m > 7")], workload={"m": 3})
         initial = {"initial": 1} if "initial" in strategy_class(name).defaults else {}
         regions = {"arms": "regions"} if name == "bandit" else {}
@@ -258,8 +252,6 @@ class TestEveryStrategy:
         assert strategy.ask(2) == []
 
     def test_keeps_to_the_rows_of_a_recorded_space(self, name: str) -> None:
-        if missing := missing_packages(name):
-            pytest.skip(f"{name} needs {', '.join(missing)}")
         given = CASES["kernel"]()
         rows = _every_other(given.space, 30)
         space = given.space.limited_to(rows)

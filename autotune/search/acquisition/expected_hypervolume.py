@@ -19,14 +19,14 @@ from scipy.special import logsumexp
 
 from autotune.search.acquisition.expected_improvement import log_expected_improvement
 from autotune.search.acquisition.pareto import contributions, free_boxes, non_dominated
-from autotune.search.candidates.climb import Candidate, best_first, best_found
-from autotune.search.candidates.pool import Pool, Pools
+from autotune.search.candidates.climb import Candidate, best_first, best_found, rounded
+from autotune.search.candidates.pool import Pools
 from autotune.search.contract import Observation, Problem
 from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.bounds import is_bounded
 from autotune.search.models.features import Features
 from autotune.search.models.history import History, Targets
-from autotune.search.models.surrogate import Prediction, Surrogate, fit_due
+from autotune.search.models.surrogate import Prediction, Surrogate, fitted_next
 from autotune.space.configuration import Configuration
 
 INCUMBENTS = 4
@@ -38,8 +38,6 @@ LEAST_EXTENT = 1.0
 two."""
 LONGEST = {2: 64, 3: 16}
 """Over so many points of the front the improvement is computed, by the number of goals; with more, over 8."""
-TIE = 1e-7
-"""Smaller differences in the logarithm of the gain are rounding: the first candidate is taken."""
 
 
 def reference_point(front: Floats) -> Floats:
@@ -118,13 +116,10 @@ class SeveralGoals:
         self._histories = [History(one, past_bounds=True) for one in self._problems]
         self._features = features
         self._pools = pools
-        self._told: list[Observation] = []
         self._surrogates: list[Surrogate] = []
-        self._pool: Pool | None = None
         self._fitted = -1
 
     def learn(self, observations: Sequence[Observation]) -> None:
-        self._told.extend(observations)
         for history in self._histories:
             history.learn(observations)
 
@@ -150,10 +145,10 @@ class SeveralGoals:
             return None
         front, targets = known
         try:
-            surrogates, pool = self._current()
+            surrogates = self._current()
             for surrogate, history, target in zip(surrogates, self._histories, targets, strict=True):
                 surrogate.learn(history, target)
-            bounded = surrogates[0].bounded
+            pool, bounded = surrogates[0].pool, surrogates[0].bounded
             if plain and bounded:
                 ambition = likely = 0.0
 
@@ -181,27 +176,20 @@ class SeveralGoals:
         there = [target for target in targets if target is not None]
         return Front(rows, np.column_stack([target.values[rows] for target in there])), there
 
-    def _current(self) -> tuple[list[Surrogate], Pool]:
-        """The surrogates and their candidates, made anew when a fit is due."""
-        due = self._due()
-        if self._pool is None or due != self._fitted:
-            # To the first ``due`` observations alone, so that a resumed search has the same processes.
-            self._pool = pool = self._pools.draw(self._features, due)
-            first = self._told[:due]
+    def _current(self) -> list[Surrogate]:
+        """The surrogates, over the same candidates, made anew when a fit is due."""
+        told = self._histories[0].told
+        count = fitted_next(self._problems, told, self._fitted)
+        if not self._surrogates or count != self._fitted:
+            # To the first observations alone, so that a resumed search has the same processes.
+            pool = self._pools.draw(self._features, count)
+            first = told[:count]
             self._surrogates = [
                 Surrogate(problem, self._features, first, pool, success=goal == 0)
                 for goal, problem in enumerate(self._problems)
             ]
-            self._fitted = due
-        return self._surrogates, self._pool
-
-    def _due(self) -> int:
-        """To how many observations the surrogates are fitted: to all, where the first ones lack a number."""
-        due = fit_due(len(self._told))
-        if due == self._fitted:
-            return due
-        targets = [History.of(problem, self._told[:due]).targets() for problem in self._problems]
-        return len(self._told) if any(one is None for one in targets) else due
+            self._fitted = count
+        return self._surrogates
 
     def _gain(self, expected: Sequence[Prediction], front: Front, ambition: float) -> Floats:
         """The logarithm of the hypervolume expected at each candidate, times its chance of success."""
@@ -209,8 +197,7 @@ class SeveralGoals:
         spread = np.column_stack([one.spread for one in expected])
         points = front.thinned().points - ambition
         gain = log_hypervolume_improvement(mean, spread, points, front.reference)
-        gain += expected[0].log_success
-        return np.asarray(np.round(gain / TIE) * TIE)
+        return rounded(gain + expected[0].log_success)
 
     def _reason(
         self, expected: Sequence[Prediction], targets: Sequence[Targets], gain: Floats, row: int

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from autotune.search.candidates.climb import Candidate, best_first, rounded
 from autotune.search.candidates.pool import Pool
 from autotune.search.contract import Observation, Problem, Reason
 from autotune.search.models.arrays import Floats
@@ -22,8 +23,6 @@ from autotune.space.configuration import Configuration
 
 NEAREST = 4
 """All neighbours of so many trials are candidates: of those that were the likeliest to succeed."""
-TIE = 1e-7
-"""Smaller differences in the logarithm of a probability are rounding: the first candidate is taken."""
 DOUBTED = -3.0
 """Smaller logarithms of a probability, as a model of a bound has them, are not taken literally."""
 
@@ -46,8 +45,8 @@ def likeliest(
     pending: Sequence[Configuration],
     taken: set[str],
     rng: np.random.Generator,
-) -> tuple[Configuration, Reason] | None:
-    """The candidate that is not ``taken`` and likeliest to succeed, and why.
+) -> Candidate | None:
+    """The candidate that is not ``taken`` and likeliest to succeed.
 
     What is ``pending`` is assumed to end as predicted, so that proposals keep apart. ``None`` where nothing
     is left; and every other time where no bounded metric was measured: then the likeliest candidates are as
@@ -64,8 +63,8 @@ def likeliest(
     columns = pool.near([told[int(i)].configuration for i in nearest], rng)
     with bounds.supposing(features.of(list(pending))):
         gain = sober(bounds.log_probability(columns)) + feasibility.log_success(columns)[0]
-    for i in np.argsort(-np.round(gain / TIE), kind="stable"):
-        configuration = pool.candidate(columns, int(i))
-        if configuration is not None and configuration.hash not in taken:
-            return configuration, {"kind": "towards a success", "success": float(np.exp(gain[i]))}
-    return None
+
+    def reason(row: int) -> Reason:
+        return {"kind": "towards a success", "success": float(np.exp(gain[row]))}
+
+    return next(best_first(pool, columns, np.zeros(len(gain)), rounded(gain), taken, reason), None)

@@ -14,11 +14,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from autotune.search.models.arrays import Flags, Floats, Integers
 
 
 def dominates(one: Floats, others: Floats) -> Flags:

@@ -23,6 +23,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from autotune.search.candidates.assemble import completed
 from autotune.search.candidates.scales import between
 from autotune.space.configuration import Value
 from autotune.space.knobs import FloatRange, IntegerRange
@@ -110,8 +111,7 @@ class Axes:
 
     def row(self, configuration: Mapping[str, Value]) -> list[Coordinate]:
         """A coordinate for every axis: an inactive knob stands at its default."""
-        complete = {knob.name: configuration.get(knob.name, knob.default) for knob in self.space.knobs}
-        return list(self.point(complete).values())
+        return list(self.point(completed(self.space, configuration)).values())
 
     def wish(self, point: Point) -> dict[str, Value]:
         """The value that ``point`` gives each knob whose axes it has."""

@@ -34,6 +34,8 @@ STEPS = (0.1, 0.03, 0.01, 0.002)
 """The standard deviation of the moves in each round, as a fraction of a scale."""
 STEPS_AMONG_MANY = (0.2, 0.2, 0.1, 0.1, 0.05, 0.05, 0.02, 0.01)
 """The same where there are many knobs, a few of which change in each round."""
+TIE = 1e-7
+"""Smaller differences in the logarithm of a gain are rounding: of such candidates the first is taken."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ Beside = Callable[[Sequence[Configuration], float], Iterator[Candidate]]
 """What can be proposed at a step's distance from some configurations, the best first."""
 Ranked = Callable[[Integers], Iterator[Candidate]]
 """What can be proposed of some columns of the pool and of what it has fresh, as :func:`best_first` has it."""
+
+
+def rounded(gain: Floats) -> Floats:
+    """The logarithms of gains in steps of a :data:`TIE`."""
+    return np.asarray(np.round(gain / TIE) * TIE)
 
 
 def best_first(

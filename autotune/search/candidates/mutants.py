@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.search.candidates.assemble import at, of_active
-from autotune.search.models.arrays import Floats, Integers
+from autotune.search.models.arrays import Flags, Floats, Integers
 from autotune.search.models.features import LONG, Features
 from autotune.search.models.gaussian_process import Inputs
 from autotune.space.configuration import Configuration, Value
@@ -29,8 +28,6 @@ MUTANTS = 50
 CHANGED = 1.5
 """In how many knobs each differs from it, on average."""
 
-Mask = NDArray[np.bool_]
-
 
 class Changes:
     """What may be changed in the configurations of a space, and how.
@@ -40,26 +37,22 @@ class Changes:
 
     def __init__(self, features: Features) -> None:
         self.features = features
-        deciding = {name for knob in features.space.knobs if knob.when for name in knob.when.knobs}
-        free = [knob.name not in deciding for knob in features.discrete]
-        widths = [len(knob.cells) for knob in features.discrete]
-        ends = np.cumsum(widths, dtype=int)
-        self.columns = [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
-        """Where the cells of each discrete knob stand in a row."""
         self.orders = [
             (knob, columns)
-            for knob, columns, may in zip(features.discrete, self.columns, free, strict=True)
-            if may and isinstance(knob, Items) and knob.distinct and len(knob.cells) > 1
+            for knob, columns in features.placed
+            if knob.name not in features.deciding and isinstance(knob, Items)
+            if knob.distinct and len(knob.cells) > 1
         ]
         """Knobs whose cells change together: orders of at least two items."""
-        alone = [may and not knob.distinct for knob, may in zip(features.discrete, free, strict=True)]
+        owners = [knob for knob in features.discrete for _ in knob.cells]
+        free = [knob.name not in features.deciding and not knob.distinct for knob in owners]
         self.sizes = features.cell_sizes
-        self.alone: Mask = np.repeat(np.array(alone, dtype=bool), widths) & (self.sizes > 1)
+        self.alone: Flags = np.array(free, dtype=bool) & (self.sizes > 1)
         """Which cells change by themselves; shape (cells,)."""
-        self.ordered: Mask = np.repeat(
-            np.array([knob.ordered for knob in features.discrete], dtype=bool), widths
+        self.ordered: Flags = np.array([knob.ordered for knob in owners], dtype=bool)
+        self.floating: Flags = np.array(
+            [knob.name not in features.deciding for knob in features.floating], dtype=bool
         )
-        self.floating: Mask = np.array([knob.name not in deciding for knob in features.floating], dtype=bool)
 
     def of(self, cells: Integers, step: float, rng: np.random.Generator) -> Integers:
         """Another value for each cell that has one, for rows (n, cells).
@@ -85,8 +78,8 @@ class Mutants:
     """What each row was before it was changed."""
     cells: Integers
     floats: Floats
-    changed_cells: Mask
-    changed_floats: Mask
+    changed_cells: Flags
+    changed_floats: Flags
     inputs: Inputs
 
     @classmethod
@@ -122,7 +115,7 @@ class Mutants:
         features = self.changes.features
         changed: dict[str, Value] = {
             knob.name: knob.join(self.cells[row, columns].tolist())
-            for knob, columns in zip(features.discrete, self.changes.columns, strict=True)
+            for knob, columns in features.placed
             if self.changed_cells[row, columns].any()
         }
         for column in np.flatnonzero(self.changed_floats[row]):

@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.search.candidates.assemble import at, of_active
 from autotune.search.candidates.sampled import groups
 from autotune.search.candidates.scales import STEPS
-from autotune.search.models.arrays import Floats, Integers
+from autotune.search.models.arrays import Flags, Floats, Integers
 from autotune.search.models.features import SMALL_TABLE, Features
 from autotune.search.models.gaussian_process import Inputs
 from autotune.space.configuration import Configuration, Value
@@ -41,8 +40,6 @@ MOVES = 8
 """So often a random part of the knobs is moved, of each configuration that a search climbs from."""
 SHORT = 4
 """An ordered knob with up to this many values has a neighbour at nearly all of them."""
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -110,20 +107,18 @@ class Scales:
 
     def __init__(self, features: Features) -> None:
         self.space = features.space
-        deciding = {name for knob in features.space.knobs if knob.when for name in knob.when.knobs}
         self.floating: Integers = np.array(
-            [i for i, knob in enumerate(features.floating) if knob.name not in deciding], dtype=int
+            [i for i, knob in enumerate(features.floating) if knob.name not in features.deciding], dtype=int
         )
-        widths = [len(knob.cells) for knob in features.discrete]
         self.listed = [
-            Scale(knob, sum(widths[:i]))
-            for i, knob in enumerate(features.discrete)
-            if _is_long(knob) and knob.name not in deciding
+            Scale(knob, columns.start)
+            for knob, columns in features.placed
+            if _is_long(knob) and knob.name not in features.deciding
         ]
         drawn = drawn_of(self.space)
         self.crowds = [
-            Crowd(knob, slice(sum(widths[:i]), sum(widths[: i + 1])), drawn[knob.name])
-            for i, knob in enumerate(features.discrete)
+            Crowd(knob, columns, drawn[knob.name])
+            for knob, columns in features.placed
             if isinstance(knob, Items) and knob.name in drawn
         ]
         self.knobs: tuple[Knob, ...] = (
@@ -131,11 +126,11 @@ class Scales:
             *(scale.knob for scale in self.listed),
         )
 
-    def present_in(self, configuration: Configuration) -> Mask:
+    def present_in(self, configuration: Configuration) -> Flags:
         """Which of :attr:`knobs` it has; shape (knobs,)."""
         return np.array([knob.name in configuration for knob in self.knobs], dtype=bool)
 
-    def moved(self, rows: Rows, moving: Mask, steps: Floats) -> Rows:
+    def moved(self, rows: Rows, moving: Flags, steps: Floats) -> Rows:
         """The rows, moved by ``steps`` along the scales where ``moving`` is set; both of shape (n, knobs)."""
         cells, floats = rows.cells.copy(), rows.floats.copy()
         count = len(self.floating)
@@ -148,7 +143,7 @@ class Scales:
             cells[chosen, scale.column] = scale.cells(np.clip(before + steps[chosen, i], 0.0, 1.0))
         return Rows(cells, floats)
 
-    def values(self, rows: Rows, row: int, moving: Mask) -> dict[str, Value]:
+    def values(self, rows: Rows, row: int, moving: Flags) -> dict[str, Value]:
         """The values of the knobs that were moved, of one row."""
         count = len(self.floating)
         found = {
@@ -179,7 +174,7 @@ class Surroundings:
     neighbours: tuple[Configuration, ...]
     rows: Rows
     """The centre, and then the neighbours."""
-    movable: Mask
+    movable: Flags
     """Which of the scales' knobs the centre has."""
 
     @classmethod
@@ -200,7 +195,7 @@ class Moved:
 
     rows: Rows
     centres: Sequence[Configuration]
-    moving: Mask
+    moving: Flags
     """Which of the scales' knobs were moved; shape (rows, knobs)."""
 
 

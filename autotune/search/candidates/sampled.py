@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.search.candidates.assemble import at, of_active
 from autotune.search.candidates.scales import STEPS
 from autotune.search.candidates.untried import untried
+from autotune.search.models.arrays import Flags
 from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.steps import some_neighbours
@@ -36,15 +36,11 @@ def candidates(
         return []
     pool = {c.hash: c for c in space.sample(rng, size) if c.hash not in taken}
     for incumbent in incumbents:
-        pool |= {c.hash: c for c in around(space, incumbent, rng) if c.hash not in taken}
+        near = some_neighbours(space, incumbent, rng) + shifted(space, incumbent, rng)
+        pool |= {c.hash: c for c in near if c.hash not in taken}
     if not pool:
         pool = {c.hash: c for c, _ in zip(untried(space, rng, taken, known), range(1), strict=False)}
     return list(pool.values())
-
-
-def around(space: Space, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:
-    """What differs from ``centre`` in one knob, and some with its continuous knobs moved a little."""
-    return some_neighbours(space, centre, rng) + shifted(space, centre, rng)
 
 
 def shifted(space: Space, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:
@@ -67,7 +63,7 @@ def shifted(space: Space, centre: Configuration, rng: np.random.Generator) -> li
     return found
 
 
-def groups(knobs: int) -> NDArray[np.bool_]:
+def groups(knobs: int) -> Flags:
     """Which knobs move in each row (rows, knobs): each alone, and all together; twice for each of
     :data:`~autotune.search.candidates.scales.STEPS`."""
     moved = np.eye(knobs, dtype=bool)

@@ -24,10 +24,8 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from autotune.search.models.arrays import Flags, Floats, Integers
 
 SHARP = 12.0
 """The norm of this power stands for the largest load, since it is smooth."""
@@ -88,7 +86,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.place)
 
-    def taken(self, which: NDArray[np.bool_]) -> Rows:
+    def taken(self, which: Flags) -> Rows:
         return Rows(self.place[which], self.others[which])
 
 
@@ -101,33 +99,26 @@ class Data:
     values: Floats
     busy: Floats
 
-    def taken(self, which: NDArray[np.bool_]) -> Data:
+    def taken(self, which: Flags) -> Data:
         return Data(self.rows.taken(which), self.values[which], self.busy[which])
 
 
-@dataclass(frozen=True)
-class Beliefs:
-    """The prior: mean and standard deviation of each parameter."""
-
-    mean: Floats
-    spread: Floats
-
-    @classmethod
-    def of(cls, shape: Shape) -> Beliefs:
-        mean, spread = np.zeros(shape.count), np.ones(shape.count)
-        each = -np.log(shape.items)
-        for name, centre, width in (
-            ("weight", each, 0.8),
-            ("slowness", 0.0, 0.5),
-            ("own", 0.0, 0.1),
-            ("turns", -1.0, 1.0),
-            ("effect", 0.0, 0.3),
-            ("turning", 0.0, 1.0),
-        ):
-            mean[shape.parts[name]], spread[shape.parts[name]] = centre, width
-        apart = np.array([j - i for i, j in shape.pairs])
-        mean[shape.parts["link"]] = each + np.where(apart == 1, np.log(0.2), np.log(0.03))
-        return cls(mean, spread)
+def prior(shape: Shape) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each parameter before anything is measured."""
+    mean, spread = np.zeros(shape.count), np.ones(shape.count)
+    each = -np.log(shape.items)
+    for name, centre, width in (
+        ("weight", each, 0.8),
+        ("slowness", 0.0, 0.5),
+        ("own", 0.0, 0.1),
+        ("turns", -1.0, 1.0),
+        ("effect", 0.0, 0.3),
+        ("turning", 0.0, 1.0),
+    ):
+        mean[shape.parts[name]], spread[shape.parts[name]] = centre, width
+    apart = np.array([j - i for i, j in shape.pairs])
+    mean[shape.parts["link"]] = each + np.where(apart == 1, np.log(0.2), np.log(0.03))
+    return mean, spread
 
 
 class Bottleneck:
@@ -157,9 +148,9 @@ class Bottleneck:
         certain = known.sum(axis=1) * (PACE / BUSY_NOISE) ** 2
         return np.asarray(-beside.sum(axis=1) / np.maximum(known.sum(axis=1), 1) * certain / (certain + 1.0))
 
-    def fit(self, data: Data, beliefs: Beliefs) -> Floats:
+    def fit(self, data: Data) -> Floats:
         """The most probable parameters. Damping is lowered after a step that helped, and else raised."""
-        mean, spread = beliefs.mean, beliefs.spread
+        mean, spread = prior(self.shape)
         found = mean.copy()
         residual, slope = self._residuals(found, data)
         cost = _cost(residual, found, mean, spread)
@@ -236,7 +227,7 @@ class Bottleneck:
         return value, slope, work, by_work
 
 
-def _beside(work: Floats, busy: Floats) -> tuple[NDArray[np.bool_], Floats]:
+def _beside(work: Floats, busy: Floats) -> tuple[Flags, Floats]:
     """Where it is known how long a place was busy (n, places); how much more the model predicts, else 0."""
     known = ~np.isnan(busy) & (work > 0.0)
     return known, np.where(known, np.log(np.where(known, work, 1.0)) - np.where(known, busy, 0.0), 0.0)

@@ -70,7 +70,6 @@ class Bounds:
         ``numpy.linalg.LinAlgError`` where rounding defeats a process.
         """
         self._pool = pool
-        self._seen = len(first)
         self._watched = 0
         self._metrics = []
         for metric in filter(is_bounded, problem.metrics):
@@ -83,12 +82,10 @@ class Bounds:
         """Whether any metric has a model."""
         return bool(self._metrics)
 
-    def learn(self, observations: Sequence[Observation]) -> None:
-        """Learn from those of all ``observations`` that are new."""
-        new = observations[self._seen :]
+    def learn(self, new: Sequence[Observation]) -> None:
+        """Learn the observations that came since."""
         for metric in self._metrics:
             metric.learn(new)
-        self._seen = len(observations)
 
     @contextmanager
     def supposing(self, inputs: Inputs) -> Iterator[None]:
@@ -141,7 +138,7 @@ class _Bounded:
         fitted = self._fitted(values, inputs)
         self._scale, self._process = fitted.scale, fitted.process
         self._targets = self._scale(values)
-        self.posterior = Posterior(self._process, inputs, np.zeros(len(inputs)))
+        self.posterior = Posterior(self._process, inputs)
 
     def learn(self, observations: Sequence[Observation]) -> None:
         known = _known(self.metric, observations)
@@ -149,13 +146,13 @@ class _Bounded:
             return
         values = self._values(known)
         inputs = self._features.of([o.configuration for o in known])
-        self.posterior.add(inputs, np.zeros(len(known)))
+        self.posterior.add(inputs)
         self._targets = np.concatenate([self._targets, self._scale(values)])
 
     def suppose(self, inputs: Inputs) -> None:
         """Take what is predicted at ``inputs`` as measured, until it is dropped."""
         believed, _ = self.posterior.predict_at(self._targets[:, None], inputs)
-        self.posterior.add(inputs, np.zeros(len(inputs)))
+        self.posterior.add(inputs)
         self._targets = np.concatenate([self._targets, believed[:, 0]])
 
     def drop(self, count: int) -> None:

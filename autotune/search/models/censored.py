@@ -149,9 +149,7 @@ def _zero(inputs: Inputs) -> Floats:
 
 def propagate(process: GaussianProcess, inputs: Inputs, known: Known) -> Sites:
     """The sites of what is ``known``, by parallel expectation propagation."""
-    view = process.view(inputs)
-    prior = process.covariance(view, view)
-    prior[np.diag_indices(len(known))] += process.noise + JITTER
+    prior = process.covariance_of_readings(process.view(inputs))
     sites = _sites(known, np.zeros(len(known)), np.diag(prior).copy())
     for _ in range(SWEEPS):
         inverse = _inverse(prior + np.diag(sites.variances))

@@ -15,12 +15,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune import errors
 from autotune.errors import InputError
 from autotune.search.contract import Observation, Problem
-from autotune.search.models.arrays import Floats, Integers
+from autotune.search.models.arrays import Flags, Floats, Integers
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import Inputs
 from autotune.status import Status
@@ -91,8 +90,11 @@ class Cost:
         self._ends = np.concatenate([[0], np.cumsum(self._sizes + 1)]).astype(int)
         """Where the one-hot code of each begins; its last place is for a knob that does not exist."""
         self._built: set[bytes] = set()
-        self._gram: Floats | None = None
-        self._moment: Floats = np.zeros(0)
+        smooth, hot = len(features.columns.groups), int(self._ends[-1])
+        self._hold = np.array([FREE, *[SMOOTH] * smooth, *[RIDGE] * hot, RIDGE])
+        """How strongly each effect is held: the mean, smooth features, values, the part that was used."""
+        self._gram = np.zeros((len(self._hold), len(self._hold)))
+        self._moment = np.zeros(len(self._hold))
         self._effects: Floats | None = None
         """Those of the trials so far; ``None`` where they have to be computed anew."""
         self._again: list[float] = []
@@ -118,36 +120,28 @@ class Cost:
             whole = math.log(observation.seconds) - part
             if again:
                 self._again.append(whole)
-            else:
-                self._take(np.append(self._design(inputs)[0], part), whole)
+                continue
+            row = np.append(self._design(inputs)[0], part)
+            self._gram += np.outer(row, row)
+            self._moment += whole * row
+            self._effects = None
 
     def predict(self, inputs: Inputs) -> Floats:
         """The logarithm of the seconds that each will cost if it is not stopped; shape (n,).
 
         All 0 where nothing is known.
         """
-        if self._gram is None:
+        if not self._gram.any():
             return np.zeros(len(inputs))
+        if self._effects is None:
+            self._effects = np.asarray(np.linalg.solve(self._gram + np.diag(self._hold), self._moment))
         effects = self._effects
-        if effects is None:
-            hold = np.full(len(self._moment), RIDGE)
-            hold[0], hold[1 : 1 + inputs.smooth.shape[1]] = FREE, SMOOTH
-            effects = np.asarray(np.linalg.solve(self._gram + np.diag(hold), self._moment))
-            self._effects = effects
         smooth = inputs.smooth.shape[1]
         found = effects[0] + inputs.smooth @ effects[1 : 1 + smooth]
         found += effects[1 + smooth : -1][self._places(inputs)].sum(axis=1)
         if self._again:
             found = np.where(self._again_at(inputs), sum(self._again) / len(self._again), found)
         return np.asarray(found)
-
-    def _take(self, row: Floats, seconds: float) -> None:
-        if self._gram is None:
-            self._gram = np.zeros((len(row), len(row)))
-            self._moment = np.zeros(len(row))
-        self._effects = None
-        self._gram += np.outer(row, row)
-        self._moment += seconds * row
 
     def _design(self, inputs: Inputs) -> Floats:
         hot = np.zeros((len(inputs), int(self._ends[-1])))
@@ -161,7 +155,7 @@ class Cost:
 
     # -- builds
 
-    def _again_at(self, inputs: Inputs) -> NDArray[np.bool_]:
+    def _again_at(self, inputs: Inputs) -> Flags:
         """Whether the build of each was made before; shape (n,)."""
         if not self._cells:
             return np.zeros(len(inputs), dtype=bool)

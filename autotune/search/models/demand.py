@@ -13,14 +13,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from autotune.search.models.arrays import Floats
+from autotune.search.models.arrays import Flags, Floats
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import JITTER, GaussianProcess, Inputs, Prior
+from autotune.search.models.gaussian_process import GaussianProcess, Inputs, Prior
 from autotune.search.models.sums import Sum
-
-Flags = NDArray[np.bool_]
 
 CLOSE = Prior(
     smooth_weight=0.1,
@@ -88,16 +86,13 @@ class Fitted:
 
 
 def log_densities(
-    process: GaussianProcess, inputs: Inputs, targets: Floats, known: Floats | None = None
+    process: GaussianProcess, inputs: Inputs, targets: Floats, known: Floats | float = 0.0
 ) -> Floats:
     """The logarithm of the density of each target (n,), as all the others predict it.
 
     ``known``: the variance of each that was measured (n,), to which the noise is added.
     """
-    view = process.view(inputs)
-    covariance = process.covariance(view, view)
-    covariance[np.diag_indices(len(targets))] += process.noise + JITTER + (0.0 if known is None else known)
-    inverse = np.linalg.inv(covariance)
+    inverse = np.linalg.inv(process.covariance_of_readings(process.view(inputs), known))
     variance = 1.0 / np.diag(inverse)
     missed = (inverse @ targets) * variance
     return np.asarray(-0.5 * (np.log(2.0 * math.pi * variance) + np.square(missed) / variance))

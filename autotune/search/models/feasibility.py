@@ -252,8 +252,6 @@ class Feasibility:
         ``numpy.linalg.LinAlgError`` where rounding defeats a process.
         """
         self._pool = pool
-        self.seen = len(first)
-        """How many observations it has learned from."""
         self._rules = Rules(features, first)
         self._log_kept = np.zeros(0)
         """For the columns that are watched, the logarithm of the probability that they keep all rules."""
@@ -280,7 +278,6 @@ class Feasibility:
                 continue
             for cause in self._causes:
                 cause.learn(observation)
-        self.seen += len(new)
 
     def log_success(self, columns: Integers) -> tuple[Floats, Floats]:
         """Logarithms of probabilities at columns of the pool, followed by its fresh candidates.

@@ -70,21 +70,26 @@ class Features:
         self.floating = tuple(k for k in space.knobs if isinstance(k, FloatRange) and not k.cells)
         self._split: list[dict[Hashable, tuple[int, ...]]] = [{} for _ in self.discrete]
         """For each knob the cells of the values seen so far: it is fastest to look them up."""
-        ends = np.cumsum([len(knob.cells) for knob in self.discrete], dtype=int)
-        self._slices = [slice(end - len(k.cells), end) for k, end in zip(self.discrete, ends, strict=True)]
+        ends = np.cumsum([len(knob.cells) for knob in self.discrete], dtype=int).tolist()
+        self.placed = tuple(
+            (knob, slice(end - len(knob.cells), end)) for knob, end in zip(self.discrete, ends, strict=True)
+        )
+        """Each discrete knob, and in which columns of a row it has its cell indices."""
+        self.deciding = {name for knob in space.knobs if knob.when for name in knob.when.knobs}
+        """The knobs on which the existence of others depends."""
         self._tables = [_table(knob) for knob in self.discrete]
         self.cell_sizes: Integers = np.array(
             [len(c.values) for k in self.discrete for c in k.cells], dtype=int
         )
         """How many values each code has."""
         self._regular = {
-            int(end) - 1: np.append(_is_power_of_two(knob, np.arange(len(knob.cells[0].values))), 1.0)
-            for knob, end in zip(self.discrete, ends, strict=True)
+            columns.start: np.append(_is_power_of_two(knob, np.arange(len(knob.cells[0].values))), 1.0)
+            for knob, columns in self.placed
             if _has_powers_of_two(knob)
         }
         """By column, for each value: 1 if it is a power of two. The last entry is for a knob that does not
         exist, which counts as one."""
-        self._round = round_ranges(self.discrete)
+        self._round = round_ranges(self.placed)
         self.columns = self._described()
         self._prior: Callable[[Inputs], Floats] | None = None
 
@@ -155,7 +160,7 @@ class Features:
             table[cells[:, columns.start]]
             if table is not None
             else _smooth(knob, _there(knob, cells[:, columns]))
-            for knob, columns, table in zip(self.discrete, self._slices, self._tables, strict=True)
+            for (knob, columns), table in zip(self.placed, self._tables, strict=True)
         ]
         if floats is not None:
             parts.append(floats)

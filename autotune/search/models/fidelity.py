@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.search.contract import Observation
-
-Floats = NDArray[np.float64]
+from autotune.search.models.arrays import Floats
 
 HUGE = 1e150
 """Larger numbers count as this one, since their squares overflow."""

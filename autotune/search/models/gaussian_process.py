@@ -209,13 +209,13 @@ class GaussianProcess:
         """Set :attr:`parameters` to the prior's centre."""
         self.parameters = self._centre.copy()
 
-    def fit(self, inputs: Inputs, targets: Floats, known: Floats | None = None, steps: int = 40) -> None:
+    def fit(self, inputs: Inputs, targets: Floats, known: Floats | float = 0.0, steps: int = 40) -> None:
         """Set :attr:`parameters` to the most probable ones, from the prior's centre on.
 
         ``targets``: shape (n,), standardised; ``known``: the variance of each that was measured (n,), to
         which the noise is added.
         """
-        pairs = _Pairs(self, inputs, np.zeros(len(inputs)) if known is None else known)
+        pairs = _Pairs(self, inputs, known)
 
         def loss(parameters: Floats) -> tuple[float, Floats]:
             """Minus the log posterior, up to a constant, and its gradient."""
@@ -266,6 +266,12 @@ class GaussianProcess:
             covariance += one.terms @ other.terms.T
         return covariance
 
+    def covariance_of_readings(self, view: View, known: Floats | float = 0.0) -> Floats:
+        """Shape (n, n): of what is measured at ``view``, with noise; ``known`` as in :meth:`fit`."""
+        covariance = self.covariance(view, view)
+        covariance[np.diag_indices(len(view))] += self.noise + JITTER + known
+        return covariance
+
     def variances(self, view: View) -> Floats:
         """The prior variance of each noiseless value, shape (n,)."""
         return np.asarray(self.variance + np.einsum("ij,ij->i", view.terms, view.terms))
@@ -295,7 +301,7 @@ class GaussianProcess:
 class _Pairs:
     """The differences between all pairs of rows, laid out once for many evaluations of the likelihood."""
 
-    def __init__(self, process: GaussianProcess, inputs: Inputs, known: Floats) -> None:
+    def __init__(self, process: GaussianProcess, inputs: Inputs, known: Floats | float) -> None:
         self.process = process
         self.known = known
         self.count = len(inputs)

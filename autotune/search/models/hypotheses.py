@@ -33,8 +33,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, logsumexp
 
-from autotune.search.models.arrays import Floats
-from autotune.search.models.products import NEAR, Mask, Products, is_whole
+from autotune.search.models.arrays import Flags, Floats
+from autotune.search.models.products import NEAR, Products, is_whole
 
 SOME = 0.2
 """The prior probability that there is a rule; and, once one is found, that there is another."""
@@ -64,7 +64,7 @@ class Suspects:
     low: Floats
     high: Floats
     """The rule is kept if the logarithm of the product is between these two."""
-    whole: Mask
+    whole: Flags
     """Whether, instead, the product has to be a whole number."""
     odds: Floats
     """The odds of each hypothesis, against there being no rule."""
@@ -74,14 +74,14 @@ class Suspects:
         """The probability of each; together less than 1."""
         return np.asarray(self.odds / (1.0 + self.odds.sum()))
 
-    def kept(self, logs: Floats) -> Mask:
+    def kept(self, logs: Floats) -> Flags:
         """Which rows keep the rule by which hypothesis; shape (n, hypotheses)."""
         values = logs @ self.exponents
         kept = (values > self.low - NEAR) & (values < self.high + NEAR)
         kept[:, self.whole] = is_whole(values[:, self.whole])
         return np.asarray(kept)
 
-    def without(self, refuted: Mask) -> Suspects:
+    def without(self, refuted: Flags) -> Suspects:
         """The same without what was ``refuted``."""
         left = ~refuted
         return Suspects(
@@ -89,7 +89,7 @@ class Suspects:
         )
 
 
-def suspected(logs: Floats, good: Mask, *, facts: int = 0, bounds: bool = True) -> Iterator[Suspects]:
+def suspected(logs: Floats, good: Flags, *, facts: int = 0, bounds: bool = True) -> Iterator[Suspects]:
     """For each rule behind the outcomes, what it may be. ``logs`` of shape (n, numbers + ``facts``).
 
     Without ``bounds``, the form "at most" is left out.
@@ -115,7 +115,7 @@ def suspected(logs: Floats, good: Mask, *, facts: int = 0, bounds: bool = True) 
 
 
 def _suspects(
-    products: Products, values: Floats, good: Mask, forms: Sequence[Callable[[_Outcomes], _Form]]
+    products: Products, values: Floats, good: Flags, forms: Sequence[Callable[[_Outcomes], _Form]]
 ) -> Suspects:
     """What one rule behind the outcomes may be; ``values`` of shape (products, n)."""
     outcomes = _Outcomes.of(products, values, good)
@@ -142,7 +142,7 @@ class _Outcomes:
     products: Products
     values: Floats
     """Shape (products, n)."""
-    good: Mask
+    good: Flags
     """Which tries succeeded; shape (n,)."""
     least: Floats
     most: Floats
@@ -151,7 +151,7 @@ class _Outcomes:
     """Entry k: the logarithm of the odds for a rule that k tries keep, all successes among them."""
 
     @classmethod
-    def of(cls, products: Products, values: Floats, good: Mask) -> _Outcomes:
+    def of(cls, products: Products, values: Floats, good: Flags) -> _Outcomes:
         n, s = len(good), int(good.sum())
         gain = np.full(n + 1, -np.inf)
         gain[s:] = betaln(s + 1, np.arange(n - s + 1) + 1) - betaln(s + 1, n - s + 1)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from autotune.search.models.arrays import Floats, Integers
-from autotune.search.models.gaussian_process import JITTER, GaussianProcess, Inputs, View
+from autotune.search.models.gaussian_process import GaussianProcess, Inputs, View
 
 SPARE = 64
 """How many rows are set aside for future observations."""
@@ -36,7 +36,7 @@ class Posterior:
     The targets are given with each prediction, so that they may change (be scaled anew, say) at little cost.
     """
 
-    def __init__(self, process: GaussianProcess, inputs: Inputs, known: Floats) -> None:
+    def __init__(self, process: GaussianProcess, inputs: Inputs, known: Floats | float = 0.0) -> None:
         """Condition on observations at ``inputs``; ``known``: their variances beside the process's noise.
 
         Raises ``numpy.linalg.LinAlgError`` where rounding defeats the factorisation, as with a NaN.
@@ -44,8 +44,7 @@ class Posterior:
         self.process = process
         self.count = len(inputs)
         self._rows = process.view(inputs)
-        covariance = process.covariance(self._rows, self._rows)
-        covariance[np.diag_indices(self.count)] += process.noise + JITTER + known
+        covariance = process.covariance_of_readings(self._rows, known)
         size = self.count + SPARE
         self._factor = np.zeros((size, size), order="F")
         self._factor[: self.count, : self.count] = _cholesky(covariance)
@@ -66,14 +65,13 @@ class Posterior:
         self._columns = view if self._columns is None else self._columns.joined(view)
         self._prior = self.process.variances(self._columns)
 
-    def add(self, inputs: Inputs, known: Floats) -> None:
+    def add(self, inputs: Inputs, known: Floats | float = 0.0) -> None:
         """Condition on further observations at ``inputs``. :meth:`drop` takes the last ones back."""
         first, last = self.count, self.count + len(inputs)
         self._reserve(last)
         view = self.process.view(inputs)
         cross = self._whiten(view)
-        own = self.process.covariance(view, view)
-        own[np.diag_indices(len(inputs))] += self.process.noise + JITTER + known
+        own = self.process.covariance_of_readings(view, known)
         corner = _cholesky(own - cross.T @ cross)
         self._factor[first:last, :first] = cross.T
         self._factor[first:last, first:last] = corner

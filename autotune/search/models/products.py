@@ -9,16 +9,13 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
-from autotune.search.models.arrays import Floats, Integers
+from autotune.search.models.arrays import Flags, Floats, Integers
 from autotune.space.configuration import Value
 from autotune.space.knobs.knob import Knob
 
 if TYPE_CHECKING:
     from autotune.search.models.features import Features
-
-Mask = NDArray[np.bool_]
 
 NEAR = 1e-6
 """Smaller differences of logarithms, and smaller relative ones of numbers, are due to rounding."""
@@ -39,10 +36,7 @@ class Numbers:
     """The knobs of a space whose values are positive whole numbers, and such facts of its workload."""
 
     def __init__(self, features: Features) -> None:
-        starts = np.cumsum([0, *(len(knob.cells) for knob in features.discrete)]).tolist()
-        found = [
-            (start, knob) for start, knob in zip(starts, features.discrete, strict=False) if _counts(knob)
-        ]
+        found = [(columns.start, knob) for knob, columns in features.placed if _counts(knob)]
         self.names = tuple(knob.name for _, knob in found)
         self._tables = [
             # A knob that does not exist (the last entry) counts as 1, which divides everything.
@@ -90,11 +84,11 @@ class Products:
     """1, -1 or 0; shape (numbers + facts, products)."""
     log_prior: Floats
     """The logarithm of how probable it is that a rule is about each; shape (products,)."""
-    of_fact: Mask
+    of_fact: Flags
     """Which are a fact over a product of numbers; shape (products,)."""
 
     @property
-    def upright(self) -> Mask:
+    def upright(self) -> Flags:
         """Marks one of each product and its inverse; shape (products,)."""
         first = np.argmax(self.exponents != 0.0, axis=0)
         return np.asarray(self.exponents[first, np.arange(self.exponents.shape[1])] > 0.0)
@@ -161,7 +155,7 @@ def _chosen(numbers: int, size: int) -> Integers:
     return np.array(list(combinations(range(numbers), size)), dtype=int).reshape(-1, size)
 
 
-def is_whole(logs: Floats) -> Mask:
+def is_whole(logs: Floats) -> Flags:
     """Whether the numbers of these binary logarithms are whole; what is too large to tell is taken to be."""
     numbers = np.exp2(np.minimum(logs, 40.0))
     return np.asarray(

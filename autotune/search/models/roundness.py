@@ -43,15 +43,14 @@ class RoundRange:
         return np.where(cells[:, self.column] < 0, 0.0, _ROUNDNESS[remainders])
 
 
-def round_ranges(knobs: Sequence[Knob]) -> list[RoundRange]:
-    """Those among ``knobs``, all of which have cells. A ``log2`` scale has nothing but powers of two."""
-    found, column = [], 0
-    for knob in knobs:
+def round_ranges(placed: Sequence[tuple[Knob, slice]]) -> list[RoundRange]:
+    """Those among knobs and their columns. A ``log2`` scale has nothing but powers of two."""
+    found = []
+    for knob, columns in placed:
         if isinstance(knob, IntegerRange) and knob.scale != "log2" and len(knob.cells[0].values) > 1:
             unit = math.gcd(knob.low, knob.step)
             unit &= -unit  # the largest power of two that divides it
-            found.append(RoundRange(column, knob.low // unit % WIDEST, knob.step // unit % WIDEST))
-        column += len(knob.cells)
+            found.append(RoundRange(columns.start, knob.low // unit % WIDEST, knob.step // unit % WIDEST))
     return found
 
 

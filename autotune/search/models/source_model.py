@@ -7,7 +7,7 @@ import numpy as np
 from autotune.search.contract import Problem, Source
 from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.features import Features
-from autotune.search.models.gaussian_process import JITTER, GaussianProcess, Inputs, Prior
+from autotune.search.models.gaussian_process import GaussianProcess, Inputs, Prior
 from autotune.search.models.history import History, Targets, chosen
 
 FITTED = 120
@@ -43,7 +43,7 @@ class SourceModel:
         self._middle = float(targets.values[rows].mean())
         inputs = features.of([configurations[i] for i in rows])
         self._view = self._process.view(inputs)
-        covariance = self._covariance(inputs, targets.known[rows])
+        covariance = self._process.covariance_of_readings(self._view, targets.known[rows])
         self._weights = np.linalg.solve(covariance, targets.values[rows] - self._middle)
         self._known: dict[bytes, float] = {}
         self._keeps = not features.floating
@@ -86,17 +86,10 @@ class SourceModel:
 
     def _explained(self, inputs: Inputs, losses: Floats, known: Floats) -> float:
         """Leave-one-out (Rasmussen and Williams 2006, section 5.4.2); 0 where all ``losses`` are the same."""
-        inverse = np.linalg.inv(self._covariance(inputs, known))
+        inverse = np.linalg.inv(self._process.covariance_of_readings(self._process.view(inputs), known))
         missed = inverse @ losses / np.diag(inverse)
         total = float(losses @ losses)
         return 1.0 - float(missed @ missed) / total if total else 0.0
-
-    def _covariance(self, inputs: Inputs, known: Floats) -> Floats:
-        """The covariance of measured values, noise included."""
-        view = self._process.view(inputs)
-        covariance = self._process.covariance(view, view)
-        covariance[np.diag_indices(len(inputs))] += self._process.noise + JITTER + known
-        return covariance
 
 
 def _keys(codes: Integers) -> list[bytes]:

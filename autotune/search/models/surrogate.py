@@ -31,6 +31,18 @@ def fit_due(count: int) -> int:
     return count - count % max(1, count // REFITS)
 
 
+def fitted_next(problems: Sequence[Problem], told: Sequence[Observation], fitted: int) -> int:
+    """To how many of those ``told`` surrogates are fitted next, one for each problem; ``fitted``: so far.
+
+    To all, where the first ones lack a number: a process that was fitted to failures alone would take the
+    numbers that stand for them as values.
+    """
+    count = fit_due(len(told))
+    if count == fitted or all(History.of(one, told[:count]).targets() for one in problems):
+        return count
+    return len(told)
+
+
 @dataclass(frozen=True)
 class Leader:
     """The configuration that is expected to be the best of all that succeeded."""
@@ -80,10 +92,7 @@ def _fitted(history: History, features: Features, at_a_limit: bool) -> _Fit:
     """The process that explains a history best. It may be a law of the knobs only if ``at_a_limit``."""
     process = GaussianProcess(features.columns, Prior(wide=True, linear=True))
     targets = history.targets()
-    if targets is None:  # nothing has a number yet
-        rows = np.arange(len(history))
-        inputs = features.of(history.configurations)
-        return _Fit(process, rows, inputs, np.zeros(len(rows)), lawful=False)
+    assert targets is not None, "nothing has a number yet"
     rows = np.intersect1d(chosen(targets), targets.instructive)
     inputs = features.of([history.configurations[i] for i in rows])
     known, values = targets.known[rows], targets.values[rows]
@@ -123,10 +132,12 @@ class Surrogate:
         """
         self.features = features
         self._problem = problem
-        self._pool = pool
-        ran = as_run(problem, first)
-        self._feasibility = Feasibility(features, pool, ran, problem.memory) if success else None
-        self._bounds = Bounds(problem, features, pool, first) if success else None
+        self.pool = pool
+        judged = first if success else []
+        self._feasibility = Feasibility(features, pool, as_run(problem, judged), problem.memory)
+        self._bounds = Bounds(problem, features, pool, judged)
+        self._heard = len(first)
+        """How many observations these two have learned from."""
         history = History.of(problem, first, past_bounds=True)
         fit = _fitted(history, features, self._at_a_limit)
         self.lawful = fit.lawful
@@ -145,10 +156,10 @@ class Surrogate:
         Where nothing is known, the mean of the rows is expected, weighted by their ``shares``.
         """
         self._condition(history, targets)
-        if self._feasibility and self._bounds:
-            since = history.told[self._feasibility.seen :]
-            self._feasibility.learn(as_run(self._problem, since))
-            self._bounds.learn(history.told)
+        since = history.told[self._heard :]
+        self._feasibility.learn(as_run(self._problem, since))
+        self._bounds.learn(since)
+        self._heard += len(since)
         told = targets.uncut if self.lawful else targets.values
         values = told[self._rows] - _centred(self._inputs.expected)
         middle = (
@@ -181,23 +192,25 @@ class Surrogate:
         What is ``pending`` is assumed to end as predicted (kriging believer; Ginsbourger et al., 2010), so
         that proposals keep apart.
         """
-        if len(self._expected) < len(self._pool):
-            new = self._pool.inputs(len(self._expected))
+        if len(self._expected) < len(self.pool):
+            new = self.pool.inputs(len(self._expected))
             self._posterior.watch(new)
             self._expected = np.concatenate([self._expected, new.expected])
         values = self._values
         if pending:
             flying = self.features.of(list(pending))
             believed, _ = self._posterior.predict_at(values, flying)
-            self._posterior.add(flying, np.zeros(len(flying)))
+            self._posterior.add(flying)
             values = np.vstack([values, believed])
         try:
-            fresh = self._posterior.at(self._pool.fresh.inputs) if self._pool.fresh else None
+            fresh = self._posterior.at(self.pool.fresh.inputs) if self.pool.fresh else None
             mean, spread = self._predicted(values, columns, fresh)
             apart = self._apart(leader, values, columns, fresh, spread) if leader else spread
         finally:
             self._posterior.drop(len(pending))
-        return Prediction(mean, spread, apart, *self._log_success(columns, len(mean)))
+        log_success, log_room = self._feasibility.log_success(columns)
+        log_success += self._bounds.log_probability(columns)
+        return Prediction(mean, spread, apart, log_success, log_room)
 
     def leader(self, history: History, targets: Targets) -> Leader:
         """Of the successes with the best readings, the one with the lowest expected noiseless target."""
@@ -218,37 +231,27 @@ class Surrogate:
 
     def success_at(self, inputs: Inputs) -> Floats:
         """The probability that nothing fails, and that all bounds hold, at any ``inputs``."""
-        if not (self._feasibility and self._bounds):
-            return np.ones(len(inputs))
         return self._feasibility.success_at(inputs) * np.exp(self._bounds.log_probability_at(inputs))
-
-    def _log_success(self, columns: Integers, count: int) -> tuple[Floats, Floats]:
-        if not (self._feasibility and self._bounds):
-            return np.zeros(count), np.zeros(count)
-        total, room = self._feasibility.log_success(columns)
-        return total + self._bounds.log_probability(columns), room
 
     @property
     def foresees_memory(self) -> bool:
         """Whether there is a limit to memory, and successes tell how much they used."""
-        return self._feasibility is not None and self._feasibility.measured
+        return self._feasibility.measured
 
     @property
     def knows_cap(self) -> bool:
         """Whether that limit was known beforehand."""
-        return self._feasibility is not None and self._feasibility.knows_cap
+        return self._feasibility.knows_cap
 
     @property
     def bounded(self) -> bool:
         """Whether there is a bound of a metric that was measured often enough for a model."""
-        return self._bounds is not None and self._bounds.modelled
+        return self._bounds.modelled
 
     @property
     def _at_a_limit(self) -> bool:
         """Whether there is a single goal, and a limit of something measured may stand in its way."""
-        if not (self._feasibility and self._bounds) or len(self._problem.goals) != 1:
-            return False
-        return self._bounds.modelled or self._feasibility.measured
+        return len(self._problem.goals) == 1 and (self.bounded or self.foresees_memory)
 
     def _predicted(self, values: Floats, columns: Integers, fresh: Points | None) -> tuple[Floats, Floats]:
         mean, spread = self._posterior.predict(values, columns)
@@ -256,7 +259,7 @@ class Surrogate:
         if fresh is None:
             return mean, spread
         there, doubt = self._posterior.moments(values, fresh)
-        there = there[:, 0] + self._pool.fresh.inputs.expected - self._shift
+        there = there[:, 0] + self.pool.fresh.inputs.expected - self._shift
         return np.concatenate([mean, there]), np.concatenate([spread, doubt])
 
     def _apart(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.search.contract import Observation
-from autotune.search.models.arrays import Integers
+from autotune.search.models.arrays import Flags, Integers
 
 MOST = 200
 """The most trials. More hardly teach more, and the cost of learning grows with their square and cube."""
@@ -21,7 +20,7 @@ def thinned(observations: Sequence[Observation]) -> Sequence[Observation]:
     return [observations[i] for i in spread(np.array([o.status.failed for o in observations]))]
 
 
-def spread(failed: NDArray[np.bool_]) -> Integers:
+def spread(failed: Flags) -> Integers:
     """The rows of at most :data:`MOST` trials, spread evenly over successes and failures in equal parts."""
     if len(failed) <= MOST:
         return np.arange(len(failed))

@@ -128,7 +128,7 @@ class Transfer:
         shape = self._shape(best)
         alike = [o for o in observations if self._shape(o.configuration) == shape]
         history = History.of(self._problem, alike)
-        targets = history.targets() if alike else None
+        targets = history.targets()
         centre = history.configurations[targets.best_first[0]] if targets else best
         tried = {self._setting(c) for c in known if self._shape(c) == shape}
         for around in (best, centre):
@@ -155,7 +155,7 @@ class Transfer:
         """How far to believe the sources after these tries; ``None`` where they are to be left aside."""
         if not self.models or len(observations) >= TAUGHT:
             return None
-        targets = History.of(self._problem, observations).targets() if observations else None
+        targets = History.of(self._problem, observations).targets()
         if targets is None:
             return None
         slopes = self._slopes(observations)
@@ -168,7 +168,7 @@ class Transfer:
         worst to be good should be found out by it.
         """
         history = History.of(self._problem, observations)
-        targets = history.targets() if observations else None
+        targets = history.targets()
         if targets is None:
             return self._beforehand
         targets = history.targets(spared=np.flatnonzero(targets.failed == 0.0)) or targets

@@ -14,7 +14,8 @@ import numpy as np
 from autotune.errors import InputError
 from autotune.errors import Problem as Fault
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
-from autotune.search.loss import Floats, signed
+from autotune.search.loss import signed
+from autotune.search.models.arrays import Floats
 from autotune.search.registry import make_strategy, strategy_class
 from autotune.search.strategies.regions import regions
 

@@ -14,16 +14,15 @@ from autotune.search.acquisition.expected_hypervolume import SeveralGoals
 from autotune.search.acquisition.expected_improvement import log_expected_improvement
 from autotune.search.acquisition.feasibility_threshold import feasibility_threshold
 from autotune.search.acquisition.first_success import likeliest
-from autotune.search.candidates.climb import Candidate, best_first, best_found
+from autotune.search.candidates.climb import Candidate, best_first, best_found, rounded
 from autotune.search.candidates.pool import Pool, Pools
-from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Reason, Strategy
 from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.cost import BETWEEN, Cost, emphasis
 from autotune.search.models.features import IRREGULAR, Features
 from autotune.search.models.gaussian_process import Inputs
 from autotune.search.models.history import History, Targets
-from autotune.search.models.surrogate import Leader, Prediction, Surrogate, fit_due
+from autotune.search.models.surrogate import Leader, Prediction, Surrogate, fitted_next
 from autotune.search.models.transfer import Belief, Transfer
 from autotune.search.threads import one_thread
 
@@ -39,8 +38,6 @@ DRAWS = 64
 """The first tries take the best of so many random configurations, by what is expected before any trial."""
 MOST_CANDIDATES = 1_000_000
 """The largest number of ``candidates`` that can be asked for."""
-TIE = 1e-7
-"""Smaller differences in the logarithm of the gain are rounding: of such candidates the first is taken."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,6 @@ class Bayes(Strategy):
         self._cost = Cost(self.features, rebuild) if counts else None
         self._history = History(problem, past_bounds=True)
         self._surrogate: Surrogate | None = None
-        self._pool: Pool | None = None
         self._transfer = Transfer(problem, self.features)
         self._belief: Belief | None = None
         self._several: SeveralGoals | None = None
@@ -140,7 +136,7 @@ class Bayes(Strategy):
             return {}
         with one_thread():
             try:
-                surrogate, _ = self._taught(targets)
+                surrogate = self._taught(targets)
             except np.linalg.LinAlgError:
                 self._fitted = -1
                 return {}
@@ -187,7 +183,7 @@ class Bayes(Strategy):
 
         With ``likely``, the probability of success of each, what is likelier to succeed comes first.
         """
-        drawn = untried(self.space, rng, self.taken, self.known)
+        drawn = self.newcomers(rng)
         left = [configuration for _, configuration in zip(range(DRAWS), drawn, strict=False)]
         if not left:
             return None
@@ -208,7 +204,7 @@ class Bayes(Strategy):
             found = likeliest(self.problem, self.features, pool, self.usable, pending, self.taken, rng)
         except np.linalg.LinAlgError:
             return None
-        return Proposal(found[0], {"strategy": self.name, **found[1]}) if found else None
+        return self._proposed(found)
 
     def _likely(self, surrogate: Surrogate, targets: Targets) -> Callable[[Inputs], Floats] | None:
         """The probability of success, up to where a higher one is no advantage; ``None``: nothing failed."""
@@ -227,7 +223,7 @@ class Bayes(Strategy):
             likely=feasibility_threshold(targets, self._history.ran_out),
             plain=self._is_plain,
         )
-        return Proposal(found.configuration, {"strategy": self.name, **found.reason()}) if found else None
+        return self._proposed(found)
 
     def _modelled(self, targets: Targets, rng: np.random.Generator) -> Proposal | None:
         """The candidate with the largest expected improvement that was not tried; ``None`` without one.
@@ -235,28 +231,25 @@ class Bayes(Strategy):
         Also ``None`` where rounding defeats the process, so that a bad model never ends a search.
         """
         try:
-            surrogate, pool = self._taught(targets)
+            surrogate = self._taught(targets)
             leader = surrogate.leader(self._history, targets)
             stuck = self._ambition.stuck(targets.since(leader.level), len(self.taken), len(self.pending))
             if stuck and self._is_modest(surrogate):
                 return self._newcomer("way out", rng, self._likely(surrogate, targets))
-            found = self._found(targets, surrogate, pool, leader, stuck, rng)
+            found = self._found(targets, surrogate, leader, stuck, rng)
         except np.linalg.LinAlgError:
             self._fitted = -1
             return None
-        return Proposal(found.configuration, found.reason()) if found else None
+        return self._proposed(found)
+
+    def _proposed(self, found: Candidate | None) -> Proposal | None:
+        return Proposal(found.configuration, {"strategy": self.name, **found.reason()}) if found else None
 
     def _found(
-        self,
-        targets: Targets,
-        surrogate: Surrogate,
-        pool: Pool,
-        leader: Leader,
-        stuck: bool,
-        rng: np.random.Generator,
+        self, targets: Targets, surrogate: Surrogate, leader: Leader, stuck: bool, rng: np.random.Generator
     ) -> Candidate | None:
         """The best candidate: of the pool, and of what is found from there."""
-        pending = list(self.pending.values())
+        pool, pending = surrogate.pool, list(self.pending.values())
         best = [self._history.configurations[i] for i in targets.best_first[:INCUMBENTS]]
         columns = pool.near(best, rng)
         expected = surrogate.predict(columns, pending, leader)
@@ -300,14 +293,17 @@ class Bayes(Strategy):
         log_success = aim.power * expected.log_success
         gain = log_expected_improvement(expected.mean, expected.apart, aim.goal) + log_success
         gain += CAUTION * expected.log_room
-        seconds = self._seconds(pool, columns)
+        seconds: Floats | None = None
         if self._cost is not None:
-            gain -= self._emphasis(self._cost) * np.log(seconds + BETWEEN)
-        gain = np.round(gain / TIE) * TIE
+            seconds = np.exp(self._cost.predict(pool.inputs_at(columns).joined(pool.fresh.inputs)))
+            at_once = len(self.pending) + 1
+            power = emphasis(self.problem, len(self._history), self._cost.seconds, at_once)
+            gain -= power * np.log(seconds + BETWEEN)
+        gain = rounded(gain)
         likely = np.minimum(np.exp(log_success), aim.likely)
 
         def reason(row: int) -> Reason:
-            costs = {"seconds": float(seconds[row])} if self._cost else {}
+            costs = {} if seconds is None else {"seconds": float(seconds[row])}
             return self._reason(aim, expected, row, {"log_gain": float(gain[row]), **costs})
 
         return best_first(pool, columns, likely, gain, self.taken, reason)
@@ -315,7 +311,6 @@ class Bayes(Strategy):
     def _reason(self, aim: Aim, expected: Prediction, row: int, known: Reason) -> Reason:
         """What was expected of a candidate by the model, and what earlier studies had to do with it."""
         return {
-            "strategy": self.name,
             "kind": "large improvement" if aim.stuck else "expected improvement",
             **aim.targets.predicted(float(expected.mean[row]), float(expected.spread[row])),
             "success": float(expected.success[row]),
@@ -323,45 +318,19 @@ class Bayes(Strategy):
             **known,
         }
 
-    def _emphasis(self, cost: Cost) -> float:
-        """How much cost counts for the next try."""
-        return emphasis(self.problem, len(self._history), cost.seconds, at_once=len(self.pending) + 1)
-
-    def _seconds(self, pool: Pool, columns: Integers) -> Floats:
-        """What each candidate is expected to cost; all 1 where cost does not count."""
-        if self._cost is None:
-            return np.ones(len(columns) + len(pool.fresh))
-        inputs = pool.inputs_at(columns)
-        if pool.fresh:
-            inputs = inputs.joined(pool.fresh.inputs)
-        return np.exp(self._cost.predict(inputs))
-
-    def _taught(self, targets: Targets) -> tuple[Surrogate, Pool]:
-        """The surrogate with all that is known, and its candidates."""
-        surrogate, pool = self._current()
-        surrogate.learn(self._history, targets, self._transfer.shares(self._history.configurations))
-        return surrogate, pool
-
-    def _current(self) -> tuple[Surrogate, Pool]:
-        """The surrogate and its candidates, made anew when a fit is due."""
-        due = self._due()
-        if self._surrogate is None or self._pool is None or due != self._fitted:
-            # Fitted to the first ``due`` observations alone, so that a resumed search has the same process.
-            features = self._informed(due)
-            self._pool = self._pools.draw(features, due)
-            self._surrogate = Surrogate(self.problem, features, self._history.told[:due], self._pool)
-            self._fitted = due
-        return self._surrogate, self._pool
-
-    def _due(self) -> int:
-        """To how many observations the surrogate is fitted: to all, where the first ones hold no success.
-
-        A process that was fitted to failures alone would take the numbers that stand for them as values.
-        """
-        due = fit_due(len(self.usable))
-        if due == self._fitted or History.of(self.problem, self.usable[:due]).targets() is not None:
-            return due
-        return len(self.usable)
+    def _taught(self, targets: Targets) -> Surrogate:
+        """The surrogate with all that is known, made anew when a fit is due."""
+        told = self._history.told
+        count = fitted_next([self.problem], told, self._fitted)
+        if self._surrogate is None or count != self._fitted:
+            # Fitted to the first observations alone, so that a resumed search has the same process.
+            features = self._informed(count)
+            pool = self._pools.draw(features, count)
+            self._surrogate = Surrogate(self.problem, features, told[:count], pool)
+            self._fitted = count
+        shares = self._transfer.shares(self._history.configurations)
+        self._surrogate.learn(self._history, targets, shares)
+        return self._surrogate
 
     def _informed(self, due: int) -> Features:
         """The features, with what is expected beforehand by the first ``due`` observations."""

@@ -8,12 +8,12 @@ from typing import ClassVar
 import cmaes
 import numpy as np
 
-from autotune.search.candidates.assemble import assemble, completed
+from autotune.search.candidates.assemble import assemble
 from autotune.search.candidates.axes import Axes, Axis, from_unit, to_unit
 from autotune.search.candidates.projection import project
-from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
-from autotune.search.loss import Floats, failures_as_worst, signed
+from autotune.search.loss import failures_as_worst, signed
+from autotune.search.models.arrays import Floats
 from autotune.space.configuration import Configuration
 
 MOST_STEPS = 2**20
@@ -55,7 +55,7 @@ class OptunaCmaEs(Strategy):
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
         for _ in range(n):
             if self._optimizer is None or len(self.taken) < int(self.options["initial"]):
-                configuration, kind = next(untried(self.space, rng, self.taken, self.known), None), "initial"
+                configuration, kind = next(self.newcomers(rng), None), "initial"
             else:
                 configuration, kind = self._sample(self._optimizer, rng)
             if configuration is None:
@@ -99,7 +99,7 @@ class OptunaCmaEs(Strategy):
         )
 
     def _unit(self, configuration: Configuration) -> Floats:
-        row = self.axes.row(completed(self.space, configuration))
+        row = self.axes.row(configuration)
         return np.array([to_unit(axis, x) for axis, x in zip(self.axes.all, row, strict=True)])
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from autotune.search.candidates.assemble import assemble
 from autotune.search.candidates.moves import crossed, repaired, stepped
-from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
 from autotune.search.strategies.ranking import Ranked, Ranking, loss_of
 from autotune.space.configuration import Configuration, Value
@@ -71,7 +70,7 @@ class Evolution(Strategy):
             child = self._child(window, rng) if breeds else None
             if child is not None:
                 yield child
-            elif (newcomer := next(untried(self.space, rng, self.taken, self.known), None)) is not None:
+            elif (newcomer := next(self.newcomers(rng), None)) is not None:
                 yield Proposal(newcomer, {"strategy": self.name, "kind": "newcomer"})
             else:
                 return

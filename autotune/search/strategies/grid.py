@@ -9,11 +9,10 @@ from itertools import islice
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.search.candidates.assemble import assemble, at
-from autotune.search.candidates.untried import untried
 from autotune.search.contract import Problem, Proposal, Strategy
+from autotune.search.models.arrays import Floats, Integers
 from autotune.space.configuration import Configuration, Value
 from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
@@ -70,7 +69,7 @@ class Grid(Strategy):
             self._passed.add(configuration.hash)
             if configuration.hash not in self.taken:
                 yield Proposal(configuration, {"strategy": self.name, "kind": "grid", "level": level})
-        for configuration in untried(self.space, rng, self.taken, self.known):
+        for configuration in self.newcomers(rng):
             yield Proposal(configuration, {"strategy": self.name, "kind": "uniform"})
 
 
@@ -162,7 +161,7 @@ def strided(size: int, multiple: int = 1) -> Iterator[int]:
         position = (position + stride) % size
 
 
-def alikeness(rows: NDArray[np.int64], cells: Sequence[tuple[bool, int]]) -> float:
+def alikeness(rows: Integers, cells: Sequence[tuple[bool, int]]) -> float:
     """How much the first of ``rows`` have in common, on average over pairs of them; low is well spread.
 
     Two rows are as alike as the number of cells that are equal; in an ordered cell, being near counts
@@ -177,6 +176,6 @@ def alikeness(rows: NDArray[np.int64], cells: Sequence[tuple[bool, int]]) -> flo
     return float(sum(_mean_square(alike[:head, :head]) for head in HEADS))
 
 
-def _mean_square(alike: NDArray[np.float64]) -> float:
+def _mean_square(alike: Floats) -> float:
     pairs = alike[np.triu_indices(len(alike), 1)]
     return float((pairs**2).mean()) if len(pairs) else 0.0

@@ -17,7 +17,6 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from autotune.search.candidates.assemble import assemble, completed
 from autotune.search.candidates.axes import Axes, Axis, Coordinate
 from autotune.search.candidates.projection import project
-from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
 from autotune.search.loss import failures_as_worst, flattened, losses, signed
 from autotune.search.quiet import quiet
@@ -46,7 +45,7 @@ class OptunaStrategy(Strategy):
 
     def propose(self, n: int, rng: np.random.Generator) -> list[Proposal]:
         if len(self.taken) < int(self.options["initial"]) or not self.distributions:
-            drawn = untried(self.space, rng, self.taken, self.known)
+            drawn = self.newcomers(rng)
             reason = {"strategy": self.name, "kind": "initial"}
             return [
                 Proposal(configuration, reason) for configuration, _ in zip(drawn, range(n), strict=False)
@@ -54,7 +53,8 @@ class OptunaStrategy(Strategy):
         with quiet("optuna"):
             sampler = self._sampler(int(rng.integers(2**31)))
             study = optuna.create_study(directions=self._directions(), sampler=sampler)
-            study.add_trials([*self._finished(), *map(self._running, self.pending.values())])
+            running = [self._trial(c, state=TrialState.RUNNING) for c in self.pending.values()]
+            study.add_trials([*self._finished(), *running])
             return self._sampled(study, n, rng)
 
     def _sampled(self, study: optuna.Study, n: int, rng: np.random.Generator) -> list[Proposal]:
@@ -75,9 +75,6 @@ class OptunaStrategy(Strategy):
             known.append(configuration)
         return proposals
 
-    def _running(self, configuration: Configuration) -> FrozenTrial:
-        return self._trial(configuration, state=TrialState.RUNNING)
-
     def _trial(self, configuration: Configuration, **outcome: Any) -> FrozenTrial:
         point = self._point(configuration)
         distributions = {name: self.distributions[name] for name in point}
@@ -90,17 +87,20 @@ class OptunaStrategy(Strategy):
     @abstractmethod
     def _sampler(self, seed: int) -> optuna.samplers.BaseSampler: ...
 
-    @abstractmethod
     def _point(self, configuration: Configuration) -> dict[str, Coordinate]:
-        """The parameters of the trial that stands for ``configuration``."""
+        """The parameters of the trial that stands for ``configuration``.
+
+        An inactive knob stands at its default, so that every trial has all of them.
+        """
+        return self.axes.point(completed(self.space, configuration))
 
     @abstractmethod
     def _finished(self) -> Sequence[FrozenTrial]:
         """One trial for each observation, in the order told."""
 
-    @abstractmethod
     def _suggest(self, trial: optuna.Trial) -> dict[str, Value]:
         """Ask for the parameters of ``trial``; returns the values that they stand for."""
+        return self.axes.wish({axis.name: _suggested(trial, axis) for axis in self.axes.all})
 
 
 class OptunaTpe(OptunaStrategy):
@@ -164,9 +164,6 @@ class OptunaGp(OptunaStrategy):
     def _sampler(self, seed: int) -> optuna.samplers.BaseSampler:
         return optuna.samplers.GPSampler(seed=seed, n_startup_trials=1, warn_independent_sampling=False)
 
-    def _point(self, configuration: Configuration) -> dict[str, Coordinate]:
-        return self.axes.point(completed(self.space, configuration))
-
     def _finished(self) -> list[FrozenTrial]:
         observations = self.usable
         values = flattened(losses(self.problem, observations))
@@ -181,24 +178,17 @@ class OptunaGp(OptunaStrategy):
             for o, value, bad in zip(observations, filled, failed, strict=True)
         ]
 
-    def _suggest(self, trial: optuna.Trial) -> dict[str, Value]:
-        return self.axes.wish({axis.name: _suggested(trial, axis) for axis in self.axes.all})
-
 
 class OptunaOfSeveralGoals(OptunaStrategy):
     """A sampler that searches for every metric with a goal at once.
 
     The bounds of metrics are constraints (:func:`constraints_of`); the violation is how far a trial is past
-    them. A failed trial, which has no metrics, violates a constraint of its own. An inactive knob stands at
-    its default, so that each trial has all parameters.
+    them. A failed trial, which has no metrics, violates a constraint of its own.
     """
 
     def _directions(self) -> list[StudyDirection]:
         found = [_DIRECTION[goal.goal] for goal in self.problem.goals if goal.goal]
         return found or super()._directions()
-
-    def _point(self, configuration: Configuration) -> dict[str, Coordinate]:
-        return self.axes.point(completed(self.space, configuration))
 
     def _finished(self) -> list[FrozenTrial]:
         return [self._told(observation) for observation in self.usable]
@@ -211,9 +201,6 @@ class OptunaOfSeveralGoals(OptunaStrategy):
         values = [0.0 if number is None else number for number in numbers] or [0.0]
         constraints = [0.0 if good or sum(excess) > 0.0 else 1.0, *excess]
         return self._trial(observation.configuration, values=values, system_attrs={_CONSTRAINTS: constraints})
-
-    def _suggest(self, trial: optuna.Trial) -> dict[str, Value]:
-        return self.axes.wish({axis.name: _suggested(trial, axis) for axis in self.axes.all})
 
 
 class OptunaNsga2(OptunaOfSeveralGoals):

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from autotune.search.candidates.moves import repaired, stepped
-from autotune.search.candidates.untried import untried
 from autotune.search.contract import Observation, Option, Problem, Proposal, Strategy
-from autotune.search.loss import Floats, signed
+from autotune.search.loss import signed
+from autotune.search.models.arrays import Floats
 from autotune.search.strategies.policy_heads import head_of
 from autotune.space.configuration import Configuration
 
@@ -79,7 +79,7 @@ class Policy(Strategy):
                 configuration, kind = found
                 chance = {"log_probability": self._log_probability(configuration)}
                 yield Proposal(configuration, {"strategy": self.name, "kind": kind, **chance})
-            elif (newcomer := next(untried(self.space, rng, self.taken, self.known), None)) is not None:
+            elif (newcomer := next(self.newcomers(rng), None)) is not None:
                 yield Proposal(newcomer, {"strategy": self.name, "kind": "newcomer"})
             else:
                 return

@@ -7,16 +7,13 @@ Each head holds no state: its parameters come in as a vector. A value is a row o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.search.candidates.assemble import at
+from autotune.search.models.arrays import Floats, Integers
 from autotune.space.configuration import Value
 from autotune.space.knobs.knob import Knob
-
-Floats: TypeAlias = NDArray[np.float64]
 
 WIDE = 64
 """An ordered knob with more values is drawn by its position, like a continuous one, not value by value."""
@@ -120,7 +117,7 @@ class Places(Head):
         places = rows.astype(np.int64)
         return _log_chances(self._logits(theta, places), places)
 
-    def _logits(self, theta: Floats, places: NDArray[np.int64]) -> Floats:
+    def _logits(self, theta: Floats, places: Integers) -> Floats:
         """The logits of each decision of each row: (n, items, options)."""
         own, chain = self._weights(theta)
         logits = np.tile(own, (len(places), 1, 1))
@@ -166,7 +163,7 @@ class Order(Head):
         return _log_chances(self._logits(theta, order), order)
 
     @staticmethod
-    def _logits(theta: Floats, order: NDArray[np.int64]) -> Floats:
+    def _logits(theta: Floats, order: Integers) -> Floats:
         """The logits of each decision of each row (n, positions, items); minus infinity for items placed
         before."""
         place = np.argsort(order, axis=1)
@@ -214,18 +211,18 @@ def _softmax(logits: Floats) -> Floats:
     return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
 
-def _log_chances(logits: Floats, chosen: NDArray[np.int64]) -> Floats:
+def _log_chances(logits: Floats, chosen: Integers) -> Floats:
     """The log-probability of what was ``chosen`` (n, decisions), all decisions together."""
     chances = np.take_along_axis(_softmax(logits), chosen[:, :, None], 2)
     return np.asarray(np.log(chances).sum(axis=(1, 2)))
 
 
-def _drawn(logits: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+def _drawn(logits: Floats, rng: np.random.Generator) -> Integers:
     """One option for each row of ``logits`` (n, options), by the Gumbel trick."""
     return np.asarray(np.argmax(logits + rng.gumbel(size=logits.shape), axis=1))
 
 
-def _slope(logits: Floats, chosen: NDArray[np.int64], weights: Floats, bonus: float) -> Floats:
+def _slope(logits: Floats, chosen: Integers, weights: Floats, bonus: float) -> Floats:
     """The gradient in the logits (n, decisions, options).
 
     The caller adds up the parts of logits that share a parameter.

@@ -7,9 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from autotune.search.candidates.untried import untried
 from autotune.search.contract import Proposal, Strategy
-from autotune.space.configuration import Configuration
 
 
 class Random(Strategy):
@@ -18,9 +16,5 @@ class Random(Strategy):
     name: ClassVar[str] = "random"
 
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal]:
-        for configuration in untried(self.space, rng, self.taken, self._known_when_asked()):
+        for configuration in self.newcomers(rng):
             yield Proposal(configuration, {"strategy": self.name, "kind": "uniform"})
-
-    def _known_when_asked(self) -> Iterator[Configuration]:
-        """:attr:`known`, listed only once it is needed: late in a small space, and never in a large one."""
-        yield from self.known

@@ -14,9 +14,9 @@ from autotune.errors import InputError
 from autotune.errors import Problem as Fault
 from autotune.search.candidates.axes import Axes, Axis
 from autotune.search.candidates.sampled import candidates
-from autotune.search.candidates.untried import untried
 from autotune.search.contract import Option, Problem, Proposal, Strategy
-from autotune.search.loss import Floats, failures_as_worst, flattened, losses
+from autotune.search.loss import failures_as_worst, flattened, losses
+from autotune.search.models.arrays import Floats
 from autotune.search.quiet import quiet
 from autotune.search.threads import one_thread
 from autotune.space.configuration import Configuration
@@ -61,7 +61,7 @@ class SkoptStrategy(Strategy):
         told = self.usable
         values = self._targets(losses(self.problem, told))
         if len(self.taken) < int(self.options["initial"]) or not len(values) or self._dimensions is None:
-            newcomer = next(untried(self.space, rng, self.taken, self.known), None)
+            newcomer = next(self.newcomers(rng), None)
             return Proposal(newcomer, {"strategy": self.name, "kind": "initial"}) if newcomer else None
         best = [told[i].configuration for i in np.argsort(values, kind="stable")[:INCUMBENTS]]
         count = int(self.options["candidates"])

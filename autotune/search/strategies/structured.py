@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.search.contract import Observation, Problem
 from autotune.search.loss import signed
-from autotune.search.models.arrays import Integers
-from autotune.search.models.bottleneck import BUSY_NOISE, Beliefs, Bottleneck, Data, Floats, Rows, Shape
+from autotune.search.models.arrays import Flags, Floats, Integers
+from autotune.search.models.bottleneck import BUSY_NOISE, Bottleneck, Data, Rows, Shape
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import GaussianProcess, Inputs
 from autotune.search.models.history import History, Targets, best_and_some
@@ -70,20 +69,20 @@ class Structured(Bayes):
         if self._layout is not None and self._layout.busy:
             due = fit_due(len(self.usable))
             if due != self._paced[0]:
-                self._paced = due, self._layout.pace(self.problem, self.usable[:due])
+                self._paced = due, self._layout.pace(self.usable[:due])
             self._history = History.of(self.problem, self._at_one_pace(self.usable), past_bounds=True)
 
     def _at_one_pace(self, observations: Sequence[Observation]) -> Sequence[Observation]:
         """The observations as they would be if the machine had been equally fast in all of them."""
         pace = self._paced[1]
-        return observations if self._layout is None or pace is None else pace(self._layout, observations)
+        return pace(observations) if pace else observations
 
     def _informed(self, due: int) -> Features:
         features = super()._informed(due)
         if self._layout is None or self._belief is not None or not self._holds(due - due % EVERY):
             return features
         told = self.usable[:due]
-        expectation = self._layout.learn(self.problem, told, self._at_one_pace(told))
+        expectation = self._layout.learn(told, self._at_one_pace(told))
         return features if expectation is None else features.informed(expectation.expected)
 
     def _holds(self, count: int) -> bool:
@@ -91,7 +90,7 @@ class Structured(Bayes):
         if self._layout is None or count < EVERY:
             return True
         if count not in self._believed:
-            self._believed[count] = self._layout.holds(self.problem, self.usable[:count])
+            self._believed[count] = self._layout.holds(self.usable[:count])
         return self._believed[count]
 
 
@@ -110,6 +109,7 @@ def assignment_of(space: Space) -> Assignment | None:
 class Layout:
     """In which columns of a space's features the model finds what it is about."""
 
+    problem: Problem
     features: Features
     place: slice
     """The columns of the assignment."""
@@ -124,16 +124,14 @@ class Layout:
         knob = assignment_of(problem.space)
         if knob is None or len(problem.goals) != 1 or problem.goals[0].goal != "minimize":
             return None
-        ends = np.cumsum([len(k.cells) for k in features.discrete]).tolist()
-        begin = {k.name: end - len(k.cells) for k, end in zip(features.discrete, ends, strict=True)}
         others = tuple(
-            (begin[k.name], len(k.cells[0].values))
-            for k in features.discrete
+            (columns.start, len(k.cells[0].values))
+            for k, columns in features.placed
             if len(k.cells) == 1 and len(k.cells[0].values) <= MOST_VALUES
         )
         shape = Shape(len(knob.items), len(knob.options), sum(count for _, count in others))
-        place = slice(begin[knob.name], begin[knob.name] + len(knob.items))
-        return cls(features, place, others, shape, _busy(problem, knob))
+        (place,) = (columns for k, columns in features.placed if k.name == knob.name)
+        return cls(problem, features, place, others, shape, _busy(problem, knob))
 
     def rows(self, codes: Integers) -> Rows:
         """Rows for the model from cell indices (n, cells), as features have them."""
@@ -142,39 +140,37 @@ class Layout:
         return Rows(codes[:, self.place], others)
 
     def learn(
-        self, problem: Problem, observations: Sequence[Observation], levelled: Sequence[Observation]
+        self, observations: Sequence[Observation], levelled: Sequence[Observation]
     ) -> Expectation | None:
         """The model, fitted to these trials; ``None`` where no number is known, or one is not positive.
 
         ``levelled``: the same trials as the process learns them, at one pace of the machine.
         """
-        history = History.of(problem, levelled)
-        targets = history.targets() if observations else None
+        targets = History.of(self.problem, levelled).targets()
         if targets is None or not targets.logarithmic:
             return None
-        model, parameters = self._fitted(self.data(*_to_learn_from(problem, observations)))
+        model, parameters = self._fitted(self.data(*self._to_learn_from(observations)))
         return Expectation(self, model, parameters, targets)
 
-    def pace(self, problem: Problem, observations: Sequence[Observation]) -> Pace | None:
+    def pace(self, observations: Sequence[Observation]) -> Pace | None:
         """How the pace of the machine shows in these trials; ``None`` where nothing is known of it."""
-        targets = History.of(problem, observations).targets() if observations else None
+        targets = History.of(self.problem, observations).targets()
         if targets is None or not targets.logarithmic:
             return None
-        data = self.data(*_to_learn_from(problem, observations))
+        data = self.data(*self._to_learn_from(observations))
         model, parameters = self._fitted(data)
         slower = model.slowness(parameters, data)
         above = data.values - model.predict(parameters, data.rows)
         doubt = DOUBT * BUSY_NOISE**2
         share = float(slower @ above) / (float(slower @ slower) + doubt)
-        return Pace(problem, model, parameters, min(max(share, 0.0), 1.0))
+        return Pace(self, model, parameters, min(max(share, 0.0), 1.0))
 
-    def holds(self, problem: Problem, observations: Sequence[Observation]) -> bool:
+    def holds(self, observations: Sequence[Observation]) -> bool:
         """Whether the model errs no more than a process does on trials that neither was shown."""
-        history = History.of(problem, observations)
-        targets = history.targets()
+        targets = History.of(self.problem, observations).targets()
         if targets is None or not targets.logarithmic:
             return False
-        told, values = _to_learn_from(problem, observations)
+        told, values = self._to_learn_from(observations)
         data = self.data(told, values)
         inputs = self.features.of([o.configuration for o in told])
         by_model, by_process = np.zeros(len(told)), np.zeros(len(told))
@@ -190,7 +186,7 @@ class Layout:
     def _fitted(self, data: Data) -> tuple[Bottleneck, Floats]:
         """The model of this shape, and its parameters by these data."""
         model = Bottleneck(self.shape, float(np.median(data.values)))
-        return model, model.fit(data, Beliefs.of(self.shape))
+        return model, model.fit(data)
 
     def data(self, told: Sequence[Observation], values: Floats) -> Data:
         """Trials with these numbers as the model's data.
@@ -205,29 +201,27 @@ class Layout:
         logs = np.log(np.where(busy > 0.0, busy, np.nan))
         return Data(self.rows(codes), np.log(values), logs)
 
+    def with_number(self, observations: Sequence[Observation]) -> tuple[list[Observation], Floats]:
+        """The trials with a number for the goal, and it: what they came to, or would have come to."""
+        losses = signed(self.problem, observations)
+        known = ~np.isnan(losses)
+        return [o for o, number in zip(observations, known, strict=True) if number], losses[known]
 
-def _with_number(problem: Problem, observations: Sequence[Observation]) -> tuple[list[Observation], Floats]:
-    """The trials with a number for the goal, and that number: what they came to, or would have come to."""
-    losses = signed(problem, observations)
-    known = ~np.isnan(losses)
-    return [o for o, number in zip(observations, known, strict=True) if number], losses[known]
-
-
-def _to_learn_from(problem: Problem, observations: Sequence[Observation]) -> tuple[list[Observation], Floats]:
-    """The same of the trials that a model learns from: where there are many, of a part of them."""
-    told, losses = _with_number(problem, observations)
-    rows = best_and_some(np.argsort(losses, kind="stable"))
-    return [told[i] for i in rows], losses[rows]
+    def _to_learn_from(self, observations: Sequence[Observation]) -> tuple[list[Observation], Floats]:
+        """The same of the trials that a model learns from: where there are many, of a part of them."""
+        told, losses = self.with_number(observations)
+        rows = best_and_some(np.argsort(losses, kind="stable"))
+        return [told[i] for i in rows], losses[rows]
 
 
-def _foretold(features: Features, inputs: Inputs, values: Floats, out: NDArray[np.bool_]) -> Floats:
+def _foretold(features: Features, inputs: Inputs, values: Floats, out: Flags) -> Floats:
     """What a process that was shown all other rows predicts for the rows ``out``."""
     shown, rest = np.flatnonzero(~out), np.flatnonzero(out)
     middle, scale = float(values[shown].mean()), float(values[shown].std()) or 1.0
     process = GaussianProcess(features.columns)
-    given, unknown = (values[shown] - middle) / scale, np.zeros(len(shown))
-    process.fit(inputs.taken(shown), given, unknown)
-    mean, _ = Posterior(process, inputs.taken(shown), unknown).predict_at(given[:, None], inputs.taken(rest))
+    given = (values[shown] - middle) / scale
+    process.fit(inputs.taken(shown), given)
+    mean, _ = Posterior(process, inputs.taken(shown)).predict_at(given[:, None], inputs.taken(rest))
     return np.asarray(middle + scale * mean[:, 0])
 
 
@@ -235,19 +229,19 @@ def _foretold(features: Features, inputs: Inputs, values: Floats, out: NDArray[n
 class Pace:
     """How fast the machine was in a trial, by how long its places worked beside what the model predicts."""
 
-    problem: Problem
+    layout: Layout
     model: Bottleneck
     parameters: Floats
     share: float
     """How much of that shows in the goal, from 0 to 1, by the trials so far."""
 
-    def __call__(self, layout: Layout, observations: Sequence[Observation]) -> list[Observation]:
+    def __call__(self, observations: Sequence[Observation]) -> list[Observation]:
         """The trials as they would be at the usual pace."""
-        goal = self.problem.goals[0].name
-        told, values = _with_number(self.problem, observations)
+        goal = self.layout.problem.goals[0].name
+        told, values = self.layout.with_number(observations)
         if not told:
             return list(observations)
-        slower = self.share * self.model.slowness(self.parameters, layout.data(told, values))
+        slower = self.share * self.model.slowness(self.parameters, self.layout.data(told, values))
         level = {id(one): float(np.exp(-by)) for one, by in zip(told, slower, strict=True)}
         return [
             replace(o, metrics={**o.metrics, goal: o.metrics[goal] * level[id(o)]}) if id(o) in level else o

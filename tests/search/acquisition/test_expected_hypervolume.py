@@ -18,9 +18,10 @@ from autotune.search.acquisition.expected_hypervolume import (
     log_hypervolume_improvement,
     reference_point,
 )
-from autotune.search.acquisition.pareto import Floats, free_boxes, hypervolume
+from autotune.search.acquisition.pareto import free_boxes, hypervolume
 from autotune.search.candidates.pool import Pools
 from autotune.search.contract import Observation, Problem, Strategy
+from autotune.search.models.arrays import Floats
 from autotune.search.models.features import Features
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.search.acquisition.pareto import (
-    Floats,
     contributions,
     dominates,
     free_boxes,
@@ -16,6 +15,7 @@ from autotune.search.acquisition.pareto import (
     non_dominated,
     ranks,
 )
+from autotune.search.models.arrays import Floats
 
 SIDE = 6
 """Points lie on a grid of integers below this, so that volumes can be counted cell by cell."""

@@ -51,7 +51,7 @@ def model(given: Problem, xs: range, later: range = range(0)) -> dict[int, float
     pool = Pools(features, seed=0, count=2000).draw(features, due=0)
     told = [observed(given, SPACE.configuration({"x": x, "y": 0})) for x in (*xs, *later)]
     bounds = Bounds(given, features, pool, told[: len(xs)])
-    bounds.learn(told)
+    bounds.learn(told[len(xs) :])
     columns = np.arange(len(pool))
     likely = np.exp(bounds.log_probability(columns))
     return {

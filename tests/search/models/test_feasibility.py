@@ -279,7 +279,7 @@ def test_numbers_alone_make_an_ordinary_process() -> None:
     numbers = np.sin(4.0 * inputs.smooth[:, 0])
     censored = CensoredProcess(model, inputs, Known(numbers, np.zeros(6, dtype=int)))
     mean, _ = censored.predict_at(line(11))
-    ordinary, _ = Posterior(model, inputs, np.zeros(6)).predict_at(numbers[:, None], line(11))
+    ordinary, _ = Posterior(model, inputs).predict_at(numbers[:, None], line(11))
     assert mean == pytest.approx(ordinary[:, 0], abs=1e-6)
 
 

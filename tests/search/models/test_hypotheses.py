@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.search.models.arrays import Floats
+from autotune.search.models.arrays import Flags, Floats
 from autotune.search.models.hypotheses import MOST_RULES, Suspects, suspected
-from autotune.search.models.products import Mask
 from autotune.search.models.rule_text import constraint
 
 KNOBS: dict[str, tuple[int, ...]] = {
@@ -27,14 +26,14 @@ ALL = np.array(list(product(*KNOBS.values())))
 Holds = Callable[[Mapping[str, int]], bool]
 
 
-def outcomes(holds: Holds, tries: int, seed: int = 0) -> tuple[Floats, Mask]:
+def outcomes(holds: Holds, tries: int, seed: int = 0) -> tuple[Floats, Flags]:
     """Logarithms of the knobs of tries at random, and which of them succeeded."""
     drawn = np.random.default_rng(seed).permutation(len(ALL))[:tries]
     good = np.array([holds(dict(zip(NAMES, row, strict=True))) for row in ALL[drawn].tolist()])
     return np.log2(ALL[drawn]), good
 
 
-def said(found: list[Suspects], logs: Floats, good: Mask) -> list[str]:
+def said(found: list[Suspects], logs: Floats, good: Flags) -> list[str]:
     return [constraint(NAMES, each, logs[good]) for each in found]
 
 

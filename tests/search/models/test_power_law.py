@@ -41,7 +41,7 @@ def test_a_product_orders_what_was_not_tried(cut: int) -> None:
     process, inputs, targets = law
     batches = [200, 190, 100, 50]
     there = FEATURES.of([SPACE.configuration({"batch": b}) for b in batches])
-    mean, spread = Posterior(process, inputs, np.zeros(len(targets))).predict_at(targets[:, None], there)
+    mean, spread = Posterior(process, inputs).predict_at(targets[:, None], there)
     assert np.all(np.diff(mean[:, 0]) > 0.0) and spread.max() < 0.1
 
 

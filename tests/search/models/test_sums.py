@@ -34,9 +34,7 @@ def missed(
     process = GaussianProcess(features.columns, CLOSE, Sum(features, inputs, factors=factors))
     values = np.array([demand(c) for c in known])
     targets = (values - values.mean()) / values.std()
-    mean, _ = Posterior(process, inputs, np.zeros(len(seen))).predict_at(
-        targets[:, None], features.of(everything)
-    )
+    mean, _ = Posterior(process, inputs).predict_at(targets[:, None], features.of(everything))
     truth = np.array([demand(c) for c in everything])
     return float(np.abs(mean[:, 0] * values.std() + values.mean() - truth).max() / truth.max())
 

@@ -92,7 +92,7 @@ def test_a_product_of_powers_is_known_from_few_values() -> None:
     everything = [space.configuration(values) for values in space.feasible]
     seen = space.sample(np.random.default_rng(0), 8)
     process = GaussianProcess(features.columns, ALMOST_ONLY_TREND, Trend(features))
-    posterior = Posterior(process, features.of(seen), np.zeros(len(seen)))
+    posterior = Posterior(process, features.of(seen))
     middle = float(np.mean([demand(c) for c in everything]))
     targets = np.array([[demand(c) - middle] for c in seen])
     mean, spread = posterior.predict_at(targets, features.of(everything))

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autotune.search.models.arrays import Floats
 from autotune.search.registry import make_strategy
 from autotune.search.strategies.policy import Policy
-from autotune.search.strategies.policy_heads import Floats, Head, Places, head_of
+from autotune.search.strategies.policy_heads import Head, Places, head_of
 from autotune.space.configuration import Value
 from autotune.space.knobs import Assignment, Choice, FloatRange, IntegerRange, OrderedValues, Permutation
 from autotune.space.space import Space

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from autotune.search.contract import Observation, Problem, Strategy
 from autotune.search.loss import signed
-from autotune.search.models.bottleneck import Beliefs, Bottleneck, Data, Rows, Shape
+from autotune.search.models.bottleneck import Bottleneck, Data, Rows, Shape, prior
 from autotune.search.models.features import Features
 from autotune.search.models.history import MOST
 from autotune.search.registry import make_strategy
@@ -40,7 +40,7 @@ def test_slopes_are_those_of_the_residuals(items: int, places: int, others: int,
     rows = Rows(rng.integers(places, size=(4, items)), rng.integers(2, size=(4, others)).astype(float))
     data = Data(rows, rng.standard_normal(4), rng.standard_normal((4, places)))
     model = Bottleneck(shape, 0.3)
-    at = Beliefs.of(shape).mean + 0.3 * rng.standard_normal(shape.count)
+    at = prior(shape)[0] + 0.3 * rng.standard_normal(shape.count)
     residual, slopes = model._residuals(at, data)
     step = 1e-6
     numeric = [
@@ -53,7 +53,7 @@ def test_before_it_knows_much_it_holds_equal_shares_of_neighbours_to_be_best() -
     shape = Shape(6, 2, 0)
     places = np.array(list(product(range(2), repeat=6)))
     rows = Rows(places, np.zeros((len(places), 0)))
-    predicted = Bottleneck(shape, 0.0).predict(Beliefs.of(shape).mean, rows)
+    predicted = Bottleneck(shape, 0.0).predict(prior(shape)[0], rows)
     assert sorted(places[np.argsort(predicted)[:2]].tolist()) == [[0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0]]
 
 
@@ -136,7 +136,7 @@ def test_what_the_places_work_counts_no_further_than_it_foretells_the_goal() -> 
         noise = float(np.exp(0.3 * rng.standard_normal()))
         busy = {m.name: noise * b for m, b in zip(BUSY, pipeline.busy(place), strict=True)}
         told.append(Observation(configuration, Status.OK, {"time": seconds[place], **busy}))
-    pace = layout.pace(problem, told)
+    pace = layout.pace(told)
     assert pace is not None and pace.share < 0.2
 
 
@@ -192,9 +192,9 @@ def test_of_a_long_study_only_a_part_is_learned_from(monkeypatch: pytest.MonkeyP
     learned: list[int] = []
     fit = Bottleneck.fit
 
-    def noted(model: Bottleneck, data: Data, beliefs: Beliefs) -> np.ndarray:
+    def noted(model: Bottleneck, data: Data) -> np.ndarray:
         learned.append(len(data.values))
-        return fit(model, data, beliefs)
+        return fit(model, data)
 
     monkeypatch.setattr(Bottleneck, "fit", noted)
     items = Assignment("place", ("one", "two", "three"), ("a", "b"))
@@ -236,10 +236,10 @@ def test_of_what_was_stopped_early_it_learns_what_it_would_have_come_to() -> Non
     early = stopped_early(seconds, [value / 20 for value in seconds])
     ends = zip(early, signed(problem, early), strict=True)
     ended = [Observation(o.configuration, Status.OK, {"time": float(value)}) for o, value in ends]
-    found, expected = layout.learn(problem, early, early), layout.learn(problem, ended, ended)
+    found, expected = layout.learn(early, early), layout.learn(ended, ended)
     assert found is not None and expected is not None
     assert found.parameters == pytest.approx(expected.parameters)
-    assert layout.holds(problem, early) == layout.holds(problem, ended)
+    assert layout.holds(early) == layout.holds(ended)
 
 
 def test_what_is_negative_on_the_way_ends_nothing() -> None:
