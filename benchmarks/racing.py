@@ -33,14 +33,14 @@ import numpy as np
 
 from autotune.errors import InputError
 from autotune.measure.recordings.recording import Entry, Recording
-from autotune.search.contract import Observation, Problem
+from autotune.search.contract import Problem
 from autotune.search.registry import make_strategy
 from autotune.space.space import Space
 from benchmarks.options import Options
 from benchmarks.publishing import publish
 from benchmarks.racing_report import Line, report
 from benchmarks.racing_rules import FIXED, METRICS, MOST, RULES, TRIES, Choice, Race
-from benchmarks.recorded_spaces import opened, recordings, space_name
+from benchmarks.recorded_spaces import entry_of, observed, opened, recordings, space_name
 from benchmarks.running import at_least_one, in_workers, known_strategies, one_thread_each, run_as_command
 
 
@@ -57,11 +57,9 @@ def race(path: Path, order: str, seed: int, shuffled: bool) -> Race:
 def _tried(order: str, recording: Recording, space: Space, seed: int) -> Iterator[Entry]:
     strategy = make_strategy(order, Problem(space, METRICS, TRIES), seed)
     while proposals := strategy.ask():
-        entry = recording.find(proposals[0].configuration)
-        assert entry is not None
-        yield entry
-        metrics = {} if entry.time is None else {"time": entry.time}
-        strategy.tell([Observation(proposals[0].configuration, entry.status, metrics)])
+        configuration = proposals[0].configuration
+        yield entry_of(recording, configuration)
+        strategy.tell([observed(recording, configuration)])
 
 
 def run(path: Path, order: str, seed: int, shuffled: bool) -> list[Line]:
@@ -86,9 +84,7 @@ def run(path: Path, order: str, seed: int, shuffled: bool) -> list[Line]:
 
 
 def _mean(tried: Race, choice: Choice) -> float:
-    entry = tried.recording.find(choice.chosen)
-    assert entry is not None
-    return statistics.fmean(entry.readings)
+    return statistics.fmean(entry_of(tried.recording, choice.chosen).readings)
 
 
 def arguments() -> argparse.Namespace:

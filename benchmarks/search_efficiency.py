@@ -41,8 +41,7 @@ from itertools import product
 from pathlib import Path
 
 from autotune.errors import InputError
-from autotune.measure.recordings.recording import Entry
-from autotune.search.contract import Observation, Problem, Proposal
+from autotune.search.contract import Observation, Problem
 from autotune.search.registry import make_strategy, strategy_class, strategy_names
 from autotune.space.configuration import plain
 from autotune.space.spec import MetricSpec
@@ -50,7 +49,7 @@ from benchmarks.kept import kept_lines
 from benchmarks.known_elsewhere import MISLEADING, Elsewhere
 from benchmarks.peers import recorded
 from benchmarks.peers.client import Found, find_all, is_peer
-from benchmarks.recorded_spaces import opened, recordings, space_name
+from benchmarks.recorded_spaces import observed, opened, recordings, space_name
 from benchmarks.running import append_lines, at_least_one, one_thread_each, run_as_command, split_names
 from benchmarks.score import Judge
 
@@ -111,19 +110,12 @@ def _run_own(search: Search) -> tuple[list[dict[str, object]], float]:
     while len(tried) < search.tries:
         proposals = strategy.ask(min(search.flight - len(flying), search.tries - len(tried)))
         for proposal in proposals:
-            entry = recording.find(proposal.configuration)
-            assert entry is not None, f"{search.strategy} proposed what is not recorded"
             tried.append({name: plain(value) for name, value in proposal.configuration.items()})
-            flying.append(_observation(proposal, entry))
+            flying.append(observed(recording, proposal.configuration, reason=proposal.reason))
         if not flying:
             break
         strategy.tell([flying.pop(0)])
     return tried, time.process_time() - began
-
-
-def _observation(proposal: Proposal, entry: Entry) -> Observation:
-    metrics = {} if entry.time is None else {"time": entry.time}
-    return Observation(proposal.configuration, entry.status, metrics, reason=proposal.reason)
 
 
 def searches(options: argparse.Namespace, peers: Mapping[str, Found]) -> Iterator[Search]:
