@@ -99,9 +99,9 @@ def measured_peaks() -> Peaks:
     return Peaks(float(bandwidth[0]), {"float32": float(operations[0])})
 
 
-def searched(names: list[str], seconds: float, store: str) -> Iterator[Row]:
+def searched(seconds: float, store: str) -> Iterator[Row]:
     """One search after the other."""
-    for name in names:
+    for name in NAMES:
         file = ROOT / "searchspaces" / f"{name}.yaml"
         peaks = measured_peaks()
         result = search(name, file, seconds, store)
@@ -114,12 +114,11 @@ def searched(names: list[str], seconds: float, store: str) -> Iterator[Row]:
 def main() -> None:
     parser = Options(__file__, __doc__)
     parser.add_argument("--time", type=float, default=60, help="seconds of each search")
-    parser.add_argument("--names", nargs="+", default=list(NAMES), choices=NAMES)
     parser.aside("--store", default="", help="where the studies are kept; default: nowhere")
     options = parser.read()
     with tempfile.TemporaryDirectory() as folder:
         lines, winners = [], []
-        for row in searched(options.names, options.time, options.store or f"{folder}/studies.db"):
+        for row in searched(options.time, options.store or f"{folder}/studies.db"):
             lines.append(row.line())
             best: Mapping[str, object] = row.result.best or {}
             winners.append(f"- {row.name}: " + ", ".join(f"{name} {value}" for name, value in best.items()))

@@ -127,8 +127,7 @@ def searches(options: argparse.Namespace, peers: Mapping[str, Found]) -> Iterato
                 continue
             search = Search(recording, strategy, seed, options.tries, peer=peers[strategy])
         else:
-            count = flight or options.flight
-            search = Search(recording, strategy, seed, options.tries, count, elsewhere=options.elsewhere)
+            search = Search(recording, strategy, seed, options.tries, flight, elsewhere=options.elsewhere)
         if (search.space, search.label, seed) not in done:
             yield search
 
@@ -139,10 +138,10 @@ def strategies(text: str) -> list[str]:
     if not names:
         raise InputError("no strategy is named")
     for name in names:
-        strategy, flight = _in_flight(name)
+        strategy, _ = _in_flight(name)
         if not is_peer(recorded.split(strategy)[0]):
             strategy_class(strategy.removeprefix(OWN))
-        elif flight:
+        elif strategy != name:
             raise InputError(f"{strategy} is a peer, which has one trial in flight: expected {strategy!r}")
     return names
 
@@ -153,11 +152,11 @@ def none_or_more(text: str) -> int:
 
 
 def _in_flight(name: str) -> tuple[str, int]:
-    """A strategy, and after ``@`` how many trials it has in flight; 0 where that is not said."""
+    """A strategy, and after ``@`` how many trials it has in flight; 1 where that is not said."""
     strategy, at, count = name.partition("@")
     if at and not (count.isdecimal() and int(count)):
         raise InputError(f"{name!r} does not say how many trials are in flight: expected {strategy}@8, say")
-    return strategy, int(count or 0)
+    return strategy, int(count or 1)
 
 
 def arguments() -> argparse.Namespace:
@@ -171,7 +170,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--tries", type=at_least_one, default=TRIES, help="of each search; OUT holds one number of them"
     )
-    parser.add_argument("--flight", type=at_least_one, default=1, help="trials of ours in flight at a time")
     parser.add_argument("--transfer", action="store_true", help="learn from other recordings of the kernel")
     parser.add_argument(
         "--source-tries", type=none_or_more, default=TRIES, help="of each source's search; 0: all"

@@ -31,7 +31,7 @@ def made(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tried(made: Path) -> Race:
-    return race(made, "random", seed=0, shuffled=False)
+    return race(made, "random", seed=0)
 
 
 def test_a_fixed_rule_reads_each_success_so_often(tried: Race) -> None:
@@ -57,7 +57,7 @@ def test_a_space_whose_default_was_not_recorded_is_raced_too(tmp_path: Path) -> 
     knobs = {"a": list(range(6)), "b": list(range(6))}
     path = tmp_path / "corner.json"
     path.write_text(json.dumps({"tune_params_keys": ["a", "b"], "tune_params": knobs, "cache": cache}))
-    [own] = [line for line in run(path, "random", 0, shuffled=False) if line.rule == OWN]
+    [own] = [line for line in run(path, "random", 0) if line.rule == OWN]
     assert 0 < own.finale < own.readings and own.regret < 0.02
 
 
@@ -65,7 +65,7 @@ def test_raw_readings_are_needed(tmp_path: Path) -> None:
     document = {"tune_params_keys": ["a"], "tune_params": {}, "cache": {"1": {"a": 1, "time": 2.0}}}
     (tmp_path / "means.json").write_text(json.dumps(document))
     with pytest.raises(InputError, match=r"means\.json: a rule needs two raw readings"):
-        run(tmp_path / "means.json", "random", 0, shuffled=False)
+        run(tmp_path / "means.json", "random", 0)
 
 
 def test_rejecting_early_saves_readings(tried: Race) -> None:
@@ -80,13 +80,7 @@ def test_nvbench_ends_at_low_noise_or_where_it_has_settled() -> None:
     assert not nvbench_enough(noisy[:79])
 
 
-def test_shuffled_readings_are_the_same_ones(made: Path) -> None:
-    plain, shuffled = (race(made, "random", 0, s).measured[0].readings for s in (False, True))
-    assert plain != shuffled
-    assert sorted(plain) == sorted(shuffled)
-
-
 def test_the_table_names_every_rule(made: Path) -> None:
-    text = report(run(made, "random", 0, False), [made], "command")
+    text = report(run(made, "random", 0), [made], "command")
     assert all(f"| {rule} | " in text for rule in RULES)
     assert "| made | 32 | " in text
