@@ -19,16 +19,17 @@ tries at each batch, all of which must fit. *Found* is the largest batch that a 
 
 from __future__ import annotations
 
-import json
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from benchmarks.kept import add_line, kept_lines
+from benchmarks.kept import Kept
 from benchmarks.options import Options
 from benchmarks.publishing import head, page, publish, software
 from benchmarks.running import at_least_one, one_thread_each, run_as_command
@@ -62,8 +63,7 @@ CASES = (
 )
 
 
-@dataclass(frozen=True)
-class Tried:
+class Tried(NamedTuple):
     """One trial of a search."""
 
     batch: int
@@ -100,9 +100,9 @@ def bisection(fits: Fits, seed: int) -> Iterator[Tried]:
 WAYS: Mapping[str, Callable[[Fits, int], Iterator[Tried]]] = {"doubling": doubling, "bisection": bisection}
 
 
-def take(tries: Iterator[Tried]) -> list[Tried]:
+def take(way: str, fits: Fits, seed: int) -> list[Tried]:
     """The first so many that a way is allowed."""
-    return [tried for tried, _ in zip(tries, range(MOST_TRIALS), strict=False)]
+    return list(islice(WAYS[way](fits, seed), MOST_TRIALS))
 
 
 # -- running --------------------------------------------------------------------------------------
@@ -175,6 +175,36 @@ def truth(fits: Fits, near: int) -> int:
     return low
 
 
+@dataclass(frozen=True)
+class Measured:
+    """All searches of a case, by way and for each seed, and the largest batch that fits."""
+
+    case: Case
+    runs: Mapping[str, list[list[Tried]]]
+    largest: int
+
+
+def measure(case: Case, seeds: int, kept: Kept) -> Measured:
+    """What of a case is not ``kept`` yet is run."""
+
+    def searches(way: str, make: Callable[[int], list[Tried]]) -> list[list[Tried]]:
+        runs = []
+        for seed in range(seeds):
+            tries = kept.get_or_make(partial(make, seed), case=case.name, way=way, seed=seed)
+            print(f"{case.name}, {way}, seed {seed}: {tries}", flush=True)
+            runs.append([Tried(*tried) for tried in tries])
+        return runs
+
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {"autotune": searches("autotune", lambda seed: search(case, seed, Path(folder)))}
+    with trials_of(case) as fits:
+        for way in WAYS:
+            runs[way] = searches(way, partial(take, way, fits))
+        near = max(found(tries) for own in runs.values() for tries in own)
+        largest = kept.get_or_make(lambda: truth(fits, near), case=case.name, way="truth")
+    return Measured(case, runs, largest)
+
+
 # -- the table ------------------------------------------------------------------------------------
 
 
@@ -190,34 +220,24 @@ def trials_to(tries: list[Tried], largest: int) -> int | None:
     return None
 
 
-def table(lines: list[dict[str, object]]) -> list[str]:
+def table(measured: Iterable[Measured]) -> list[str]:
     rows = head(
         "case | cap | fits | way | found, median of it | within 2 % | trials to that, median | did not fit,"
         " a search | what was tried, the first seed"
     )
-    for case in CASES:
-        largest = next((int(str(x["truth"])) for x in lines if x["case"] == case.name and "truth" in x), None)
-        if largest is None:
-            continue
-        for way in ("autotune", *WAYS):
-            runs = [_tries(x) for x in lines if x["case"] == case.name and x.get("way") == way]
-            if not runs:
-                continue
-            counts = [trials_to(tries, largest) for tries in runs]
+    for one in measured:
+        for way, runs in one.runs.items():
+            counts = [trials_to(tries, one.largest) for tries in runs]
             close = [count for count in counts if count is not None]
-            share = statistics.median(found(tries) / largest for tries in runs)
+            share = statistics.median(found(tries) / one.largest for tries in runs)
             failed = statistics.mean(sum(not t.fits for t in tries) for tries in runs)
             first = " ".join(f"{t.batch}{'' if t.fits else '✗'}" for t in runs[0])
             rows.append(
-                f"| {case.name} | {case.memory} MiB | {largest} | {way} | {share:.3f} | "
+                f"| {one.case.name} | {one.case.memory} MiB | {one.largest} | {way} | {share:.3f} | "
                 f"{len(close)}/{len(runs)} |"
                 f" {statistics.median(close) if close else '-'} | {failed:.1f} | {first} |"
             )
     return rows
-
-
-def _tries(line: Mapping[str, object]) -> list[Tried]:
-    return [Tried(*tried) for tried in line["tries"]]  # type: ignore[attr-defined]
 
 
 def main() -> None:
@@ -228,48 +248,16 @@ def main() -> None:
     parser.add_argument("--cases", nargs="+", default=names, choices=names)
     parser.aside("--kept", type=Path, default=Path("batch_size.jsonl"), help="what was measured so far")
     options = parser.read()
-    lines = kept_lines(options.kept)
-
-    def keep(line: dict[str, object]) -> None:
-        lines.append(line)
-        add_line(options.kept, line)
-        print(json.dumps(line), flush=True)
-
-    for case in (case for case in CASES if case.name in options.cases):
-        _run(case, options.seeds, lines, keep)
+    kept = Kept(options.kept)
+    measured = [measure(case, options.seeds, kept) for case in CASES if case.name in options.cases]
     about = (
         f"{software('torch')}. At most {MOST_TRIALS} trials each, {options.seeds} seeds. A batch that is"
         " marked ✗ was killed at the cap, or measured past it. A trial of autotune is two readings."
         " *Fits* is the largest of which three tries in three fit; near it one may succeed where another"
         " does not, so that *found* can be past 1."
     )
-    publish(page("The largest batch under a memory cap", options.command, about, table(lines)), options.out)
-
-
-def _run(
-    case: Case, seeds: int, lines: list[dict[str, object]], keep: Callable[[dict[str, object]], None]
-) -> None:
-    """What of a case the ``lines``, to which :func:`keep` adds, do not have yet."""
-    done = {(x["case"], x.get("way", ""), x.get("seed", 0)) for x in lines}
-    with tempfile.TemporaryDirectory() as folder:
-        for seed in range(seeds):
-            if (case.name, "autotune", seed) not in done:
-                tries = search(case, seed, Path(folder))
-                keep({"case": case.name, "way": "autotune", "seed": seed, "tries": _plain(tries)})
-    wanted = [(way, seed) for way in WAYS for seed in range(seeds) if (case.name, way, seed) not in done]
-    if not wanted and (case.name, "", 0) in done:
-        return
-    with trials_of(case) as fits:
-        for way, seed in wanted:
-            tries = take(WAYS[way](fits, seed))
-            keep({"case": case.name, "way": way, "seed": seed, "tries": _plain(tries)})
-        if (case.name, "", 0) not in done:
-            runs = [_tries(x) for x in lines if x["case"] == case.name and "tries" in x]
-            keep({"case": case.name, "truth": truth(fits, max(map(found, runs)))})
-
-
-def _plain(tries: list[Tried]) -> list[list[object]]:
-    return [[t.batch, t.fits, t.status] for t in tries]
+    title = "The largest batch under a memory cap"
+    publish(page(title, options.command, about, table(measured)), options.out)
 
 
 if __name__ == "__main__":

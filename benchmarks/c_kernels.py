@@ -24,12 +24,12 @@ from autotune.measure.kernels.roofline import Peaks, Work, roofline
 from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context
 from autotune.provenance.device import device_facts
-from autotune.session.result import Comparison, Result
+from autotune.session.result import Result
 from autotune.space.reading.reader import read_spec
 from benchmarks.options import Options
 from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.running import run_as_command
-from benchmarks.searched_rows import search
+from benchmarks.searched_rows import over, ratio, search
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("gemm-c", "convolution-c", "stencil-c", "nms-c")
@@ -65,9 +65,9 @@ class Row:
             self.name,
             problem,
             f"{1e3 * self.seconds:.3f}",
-            _ratio(result.speedup),
-            _ratio(self._over_plain_c),
-            _ratio(self._over_the_strongest_library),
+            ratio(result.speedup),
+            over(result, PLAIN_C),
+            self._over_the_strongest_library,
             f"{self.work.operations / self.seconds / 1e9:.0f}",
             f"{self.peaks.operations['float32'] / 1e9:.0f}",
             f"{self.peaks.bandwidth / 1e9:.0f}",
@@ -77,20 +77,10 @@ class Row:
         return f"| {' | '.join(cells)} |"
 
     @property
-    def _over_plain_c(self) -> Comparison | None:
-        return next((one for one in self.result.baselines if one.against == PLAIN_C), None)
-
-    @property
-    def _over_the_strongest_library(self) -> Comparison | None:
+    def _over_the_strongest_library(self) -> str:
         libraries = [one for one in self.result.baselines if one.against != PLAIN_C]
-        return min(libraries, key=lambda one: one.estimate, default=None)
-
-
-def _ratio(one: Comparison | None) -> str:
-    if one is None:
-        return "-"
-    against = "" if one.against in ("the default", PLAIN_C) else f" {one.against}"
-    return f"{one.estimate:.2f} [{one.low:.2f}, {one.high:.2f}]{against}"
+        strongest = min(libraries, key=lambda one: one.estimate, default=None)
+        return f"{ratio(strongest)} {strongest.against}" if strongest else "-"
 
 
 def measured_peaks() -> Peaks:
@@ -109,9 +99,9 @@ def measured_peaks() -> Peaks:
     return Peaks(float(bandwidth[0]), {"float32": float(operations[0])})
 
 
-def searched(names: list[str], seconds: float, store: str) -> Iterator[Row]:
+def searched(seconds: float, store: str) -> Iterator[Row]:
     """One search after the other."""
-    for name in names:
+    for name in NAMES:
         file = ROOT / "searchspaces" / f"{name}.yaml"
         peaks = measured_peaks()
         result = search(name, file, seconds, store)
@@ -124,12 +114,11 @@ def searched(names: list[str], seconds: float, store: str) -> Iterator[Row]:
 def main() -> None:
     parser = Options(__file__, __doc__)
     parser.add_argument("--time", type=float, default=60, help="seconds of each search")
-    parser.add_argument("--names", nargs="+", default=list(NAMES), choices=NAMES)
     parser.aside("--store", default="", help="where the studies are kept; default: nowhere")
     options = parser.read()
     with tempfile.TemporaryDirectory() as folder:
         lines, winners = [], []
-        for row in searched(options.names, options.time, options.store or f"{folder}/studies.db"):
+        for row in searched(options.time, options.store or f"{folder}/studies.db"):
             lines.append(row.line())
             best: Mapping[str, object] = row.result.best or {}
             winners.append(f"- {row.name}: " + ", ".join(f"{name} {value}" for name, value in best.items()))

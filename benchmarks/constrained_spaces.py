@@ -15,21 +15,26 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
-from multiprocessing import get_context
 
 import numpy as np
 
 from autotune.search.contract import Observation, Problem
-from autotune.search.registry import make_strategy, strategy_class, strategy_names
+from autotune.search.registry import make_strategy, strategy_names
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.known_optima import FAMILIES, Instance
 from benchmarks.options import Options
 from benchmarks.publishing import head, page, publish, software
-from benchmarks.running import at_least_one, known_names, one_thread_each, run_as_command, split_names
+from benchmarks.running import (
+    at_least_one,
+    in_workers,
+    known_names,
+    known_strategies,
+    one_thread_each,
+    run_as_command,
+)
 
 BUDGETS = (60, 120)
 STRATEGIES = "auto,bayes,evolution,bandit,policy,optuna-tpe,grid,random"
@@ -141,23 +146,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=at_least_one, default=20, help="seeds 0 to N-1")
     parser.aside("--jobs", type=at_least_one, default=1)
     options = parser.read()
-    names = [name for name in split_names(options.strategies) if name != CONTROL] + [CONTROL]
-    for name in names:
-        strategy_class(name)
+    names = [name for name in known_strategies(options.strategies) if name != CONTROL] + [CONTROL]
     families = known_names(options.families, "family", FAMILIES)
     # One instance after the other, so that a worker lists each only once.
-    todo = [
-        Search(family, instance, name, seed)
-        for family, instance, name, seed in product(
-            families, range(options.first, options.first + options.instances), names, range(options.seeds)
-        )
-    ]
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        runs = []
-        for one in pool.map(run, todo, chunksize=max(1, options.seeds)):
-            runs.append(one)
-            if one.search.seed == options.seeds - 1:
-                print(f"{len(runs)}/{len(todo)} {one.search}", file=sys.stderr, flush=True)
+    instances = range(options.first, options.first + options.instances)
+    todo = [(Search(*one),) for one in product(families, instances, names, range(options.seeds))]
+    runs = []
+    for (search,), one in in_workers(run, todo, options.jobs):
+        runs.append(one)
+        if search.seed == options.seeds - 1:
+            print(f"{len(runs)}/{len(todo)} {search}", file=sys.stderr, flush=True)
     numbers = f"instances {options.first} to {options.first + options.instances - 1}"
     about = f"{software('numpy', 'scipy', 'optuna')}; {numbers}, {options.seeds} seeds."
     title = "Constrained spaces whose optimum is known"

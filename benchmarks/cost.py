@@ -32,12 +32,12 @@ import numpy as np
 
 from autotune.errors import InputError
 from autotune.measure.recordings.recording import Entry
-from autotune.search.contract import Observation, Option, Problem
+from autotune.search.contract import Option, Problem
 from autotune.search.registry import make_strategy
 from autotune.space.spec import MetricSpec
 from benchmarks.options import Options
 from benchmarks.publishing import head, page, publish, software
-from benchmarks.recorded_spaces import opened, recordings, space_name
+from benchmarks.recorded_spaces import entry_of, observed, opened, recordings, space_name
 from benchmarks.running import at_least_one, in_workers, known_names, one_thread_each, run_as_command
 
 TRIALS = 220
@@ -79,16 +79,14 @@ def run(path: Path, way: str, counted: bool, seed: int) -> Line | None:
     best, spent, tries, built = math.inf, 0.0, 0, set()
     while best > goal and spent < limit and (proposals := strategy.ask()):
         configuration = proposals[0].configuration
-        entry = recording.find(configuration)
-        assert entry is not None
         build = tuple(configuration[name] for name in building)
-        seconds = _seconds(entry, compiled=build in built)
+        seconds = _seconds(entry_of(recording, configuration), compiled=build in built)
         built.add(build)
         spent += seconds
         tries += 1
-        metrics = {} if entry.time is None else {"time": entry.time}
-        best = min(best, *metrics.values(), best)
-        strategy.tell([Observation(configuration, entry.status, metrics, seconds=seconds)])
+        heard = observed(recording, configuration, seconds=seconds)
+        best = min(best, heard.metrics.get("time", math.inf))
+        strategy.tell([heard])
     return Line(space_name(path), way, counted, seed, min(spent, limit), tries, len(built), best <= goal)
 
 

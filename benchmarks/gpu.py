@@ -69,11 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     if options.dry_run:
         os.environ["TRITON_INTERPRET"] = "1"
-    work = prospects()
-    if not options.dry_run and is_missing(work):
-        return 2
     if options.dry_run and "results" in options.out.resolve().parts:
         print("a dry run measures nothing that belongs into results/", file=sys.stderr)
+        return 2
+    work = prospects()
+    if not options.dry_run and is_missing(work):
         return 2
     options.out.mkdir(parents=True, exist_ok=True)
     environment = capture(ROOT)

@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from autotune.measure.recordings.recording import Entry, Recording
-from autotune.search.contract import Observation, Problem
+from autotune.search.contract import Problem
 from autotune.search.registry import make_strategy
 from autotune.space.configuration import Configuration
 from autotune.space.knobs import Choice, IntegerRange, OrderedValues
@@ -36,6 +36,7 @@ from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.options import Options
 from benchmarks.publishing import head, machine, page, publish, software
+from benchmarks.recorded_spaces import observed
 from benchmarks.running import at_least_one, known_strategies, one_thread_each, run_as_command, search_all
 from benchmarks.score import LEAST, Judge
 
@@ -119,10 +120,7 @@ def search(path: Path, name: str, strategy: str, seed: int) -> list[dict[str, ob
     while len(tried) < LEAST:
         (proposal,) = searcher.ask()
         tried.append(proposal.configuration)
-        entry = recording.find(proposal.configuration)
-        assert entry is not None and entry.time is not None
-        metrics = {"time": entry.time}
-        searcher.tell([Observation(proposal.configuration, Status.OK, metrics, reason=proposal.reason)])
+        searcher.tell([observed(recording, proposal.configuration, reason=proposal.reason)])
     return [dict(one) for one in tried]
 
 

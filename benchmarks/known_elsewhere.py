@@ -17,10 +17,8 @@ from typing import Any
 import numpy as np
 
 from autotune.measure.recordings.read import read_recording
-from autotune.measure.recordings.recording import Recording
-from autotune.search.contract import Observation, Source
-from autotune.space.space import Space
-from benchmarks.recorded_spaces import kernel_of, recorded_space, space_name
+from autotune.search.contract import Source
+from benchmarks.recorded_spaces import kernel_of, observed, recorded_space, space_name
 
 MISLEADING = ("", "negated", "shuffled")
 SEEDS = 20
@@ -64,15 +62,8 @@ def _source(
         configurations = run(search(path, "auto", seed, tries))["configs"]
     else:
         configurations = [{name: e.configuration[name] for name in names} for e in recording.entries]
-    told = tuple(_observation(recording, space, one) for one in configurations)
+    told = tuple(observed(recording, space.configuration(one)) for one in configurations)
     return Source(space_name(path), told)
-
-
-def _observation(recording: Recording, space: Space, values: Mapping[str, Any]) -> Observation:
-    configuration = space.configuration(values)
-    entry = recording.find(configuration)
-    assert entry is not None
-    return Observation(configuration, entry.status, {} if entry.time is None else {"time": entry.time})
 
 
 def _misleading(source: Source, how: str) -> Source:

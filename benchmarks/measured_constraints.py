@@ -197,7 +197,7 @@ def table(lines: Sequence[Mapping[str, Any]]) -> list[str]:
     return rows
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else "")
     parser.add_argument(
         "--samplers", nargs="+", choices=SAMPLERS, default=["autotune", "optuna-tpe", "random"]
@@ -215,11 +215,11 @@ def main() -> None:
         lines = read_searches(options.table, ("case", "sampler", "seed"))
         print(f"{software('optuna', 'torch')}; {machine()}. {TRIES} tries.\n")
         print("\n".join(table(lines)))
-        return
+        return 0
     one_thread_each()
     seeds = range(options.first, options.first + options.seeds)
     todo = [Search(case, name, seed) for seed in seeds for case in options.cases for name in options.samplers]
-    failures = append_lines(
+    return append_lines(
         run,
         todo,
         options.jobs,
@@ -227,7 +227,6 @@ def main() -> None:
         lambda search: f"{search.case} {search.sampler} {search.seed}",
         lambda line: f"{line['best']}",
     )
-    print("\n".join(failures))
 
 
 if __name__ == "__main__":

@@ -92,7 +92,6 @@ def main() -> None:
     parser.add_argument(
         "--sizes", type=at_least_one, nargs="+", default=[960], help="m, n and k of the product"
     )
-    parser.aside("--remark", default="", help="on the machine, for the table")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.read()
     one_thread_each()
@@ -188,7 +187,6 @@ def report(
         f"{software()}; {machine()}."
         f" gemm-c, {options.trials} random trials, {options.repeats} repeats, interleaved."
         f" Load average {load:.1f} before the run and {os.getloadavg()[0]:.1f} after it."
-        f"{' ' + options.remark if options.remark else ''}"
     )
     lines = head("size | | wall s | compiling and checking s | measuring s | the measuring core is busy")
     lines += [_row(size, mode, searches[mode]) for size, searches in found.items() for mode in MODES]

@@ -159,9 +159,7 @@ def live(case: Case, work: Path) -> tuple[Place, int]:
 # -- measured again
 
 
-def final(
-    case: Case, readings: Readings, answer: Place | None, kept: Readings
-) -> tuple[dict[str, Place], Place]:
+def final(case: Case, readings: Readings, answer: Place, kept: Readings) -> tuple[dict[str, Place], Place]:
     """Measure what is compared in the end into ``kept``, interleaved.
 
     The assignment of each name, and the best of brute force, of which the others are not read to the end.
@@ -170,7 +168,7 @@ def final(
     ranked = sorted(case.places, key=medians.__getitem__)[:CANDIDATES]
     with measuring(case) as objective:
         named = {
-            **({"live search": answer} if answer is not None else {}),
+            "live search": answer,
             **{b.name: objective.load_baseline(b).place for b in objective.baselines()},
         }
         entrants = [*dict.fromkeys([*ranked, *named.values()])]
@@ -203,14 +201,13 @@ def compared(case: Case, named: Mapping[str, Place], best: Place, kept: Readings
     return lines
 
 
-def run(case: Case, work: Path, rounds: int, seeds: int, with_live: bool) -> list[str | list[str]]:
+def run(case: Case, work: Path, rounds: int, seeds: int) -> list[str | list[str]]:
     """One case, and its parts of the page."""
     readings = Readings(work / f"{case.key}.jsonl")
     brute_force(case, readings, rounds)
     begun = time.monotonic()
-    answer, trials = live(case, work) if with_live else (None, 0)
+    answer, trials = live(case, work)
     seconds = time.monotonic() - begun
-    searched = f" The live search had {trials} trials and took {seconds:.0f} s." if with_live else ""
     kept = Readings(work / f"{case.key}-final-{time.time_ns()}.jsonl")
     named, best = final(case, readings, answer, kept)
     paced = readings.at_one_pace()
@@ -225,7 +222,8 @@ def run(case: Case, work: Path, rounds: int, seeds: int, with_live: bool) -> lis
         "Replayed searches:",
         replayed(case, readings, seeds),
         f"Measured again, interleaved, {ROUNDS_AT_THE_END - SELECTING} times after {SELECTING} that chose the"
-        f" best of brute force's first {CANDIDATES}.{searched}",
+        f" best of brute force's first {CANDIDATES}."
+        f" The live search had {trials} trials and took {seconds:.0f} s.",
         compared(case, named, best, kept),
     ]
 
@@ -247,13 +245,12 @@ def main() -> None:
     parser.add_argument(
         "--cases", type=int, nargs="+", default=list(range(len(CASES))), choices=range(len(CASES))
     )
-    parser.add_argument("--without-live", action="store_true", help="without the live search")
     options = parser.read()
     one_thread_each()
     options.work.mkdir(parents=True, exist_ok=True)
     parts: list[str | list[str]] = []
     for number in options.cases:
-        parts += run(CASES[number], options.work, options.rounds, options.seeds, not options.without_live)
+        parts += run(CASES[number], options.work, options.rounds, options.seeds)
     about = (
         f"{software('torch', 'numpy')}; {machine()}, load {os.getloadavg()[1]:.0f}. Devices are processes"
         f" with {', '.join(map(str, SHARES.values()))} of a core; links of {1e3 * LATENCY:g} ms."

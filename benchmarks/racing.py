@@ -29,44 +29,37 @@ from dataclasses import replace
 from itertools import islice, product
 from pathlib import Path
 
-import numpy as np
-
 from autotune.errors import InputError
 from autotune.measure.recordings.recording import Entry, Recording
-from autotune.search.contract import Observation, Problem
+from autotune.search.contract import Problem
 from autotune.search.registry import make_strategy
 from autotune.space.space import Space
 from benchmarks.options import Options
 from benchmarks.publishing import publish
 from benchmarks.racing_report import Line, report
 from benchmarks.racing_rules import FIXED, METRICS, MOST, RULES, TRIES, Choice, Race
-from benchmarks.recorded_spaces import opened, recordings, space_name
+from benchmarks.recorded_spaces import entry_of, observed, opened, recordings, space_name
 from benchmarks.running import at_least_one, in_workers, known_strategies, one_thread_each, run_as_command
 
 
-def race(path: Path, order: str, seed: int, shuffled: bool) -> Race:
-    """What one search tries. ``shuffled``: its readings in a random order, without warm-up and drift."""
+def race(path: Path, order: str, seed: int) -> Race:
+    """What one search tries."""
     recording, space = opened(path)
-    entries = list(islice(_tried(order, recording, space, seed), TRIES))
-    if shuffled:
-        rng = np.random.default_rng(seed)
-        entries = [replace(e, readings=tuple(rng.permutation(e.readings).tolist())) for e in entries]
-    return Race(space, replace(recording, entries=tuple(entries)), seed)
+    entries = tuple(islice(_tried(order, recording, space, seed), TRIES))
+    return Race(space, replace(recording, entries=entries), seed)
 
 
 def _tried(order: str, recording: Recording, space: Space, seed: int) -> Iterator[Entry]:
     strategy = make_strategy(order, Problem(space, METRICS, TRIES), seed)
     while proposals := strategy.ask():
-        entry = recording.find(proposals[0].configuration)
-        assert entry is not None
-        yield entry
-        metrics = {} if entry.time is None else {"time": entry.time}
-        strategy.tell([Observation(proposals[0].configuration, entry.status, metrics)])
+        configuration = proposals[0].configuration
+        yield entry_of(recording, configuration)
+        strategy.tell([observed(recording, configuration)])
 
 
-def run(path: Path, order: str, seed: int, shuffled: bool) -> list[Line]:
+def run(path: Path, order: str, seed: int) -> list[Line]:
     """Each rule on one race."""
-    tried = race(path, order, seed, shuffled)
+    tried = race(path, order, seed)
     if min((len(entry.readings) for entry in tried.measured), default=0) < 2:
         raise InputError(f"{path}: a rule needs two raw readings at least of each configuration that ran")
     choices = {name: rule(tried) for name, rule in RULES.items()}
@@ -86,9 +79,7 @@ def run(path: Path, order: str, seed: int, shuffled: bool) -> list[Line]:
 
 
 def _mean(tried: Race, choice: Choice) -> float:
-    entry = tried.recording.find(choice.chosen)
-    assert entry is not None
-    return statistics.fmean(entry.readings)
+    return statistics.fmean(entry_of(tried.recording, choice.chosen).readings)
 
 
 def arguments() -> argparse.Namespace:
@@ -97,7 +88,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="names of recordings, separated by commas; default: all")
     parser.add_argument("--orders", default="random,auto", help="strategies that choose what is tried")
     parser.add_argument("--seeds", type=at_least_one, default=20)
-    parser.add_argument("--shuffled", action="store_true", help="each tape in a random order")
     parser.aside("--jobs", type=at_least_one, default=os.cpu_count() or 1)
     return parser.read()
 
@@ -107,7 +97,7 @@ def main() -> int:
     options = arguments()
     paths = [path for _, path in recordings(options.spaces, options.only)]
     orders = known_strategies(options.orders)
-    todo = [(*one, options.shuffled) for one in product(paths, orders, range(options.seeds))]
+    todo = list(product(paths, orders, range(options.seeds)))
     lines: list[Line] = []
     for _, found in in_workers(run, todo, options.jobs):
         lines += found

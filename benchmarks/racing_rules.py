@@ -20,6 +20,7 @@ from autotune.session.finale.verdict import Standing, judge
 from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.spec import MeasureSettings, MetricSpec, ReplayObjective, SearchSettings, StudySpec
+from benchmarks.recorded_spaces import entry_of
 
 TRIES = 220
 MOST = 32
@@ -204,9 +205,7 @@ def _chosen(contender: Contender) -> Configuration:
 
 
 def _entrant(race: Race, configuration: Configuration, used: Mapping[str, int]) -> TapeEntrant:
-    entry = race.recording.find(configuration)
-    assert entry is not None
-    return TapeEntrant(entry.readings, used[configuration.hash])
+    return TapeEntrant(entry_of(race.recording, configuration).readings, used[configuration.hash])
 
 
 FIXED = f"fixed {MOST}"

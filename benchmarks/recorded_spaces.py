@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from autotune.errors import InputError, Problem, listed, nearest
 from autotune.measure.recordings.read import read_recording
-from autotune.measure.recordings.recording import Recording
-from autotune.space.configuration import Value
+from autotune.measure.recordings.recording import Entry, Recording
+from autotune.search.contract import Observation
+from autotune.space.configuration import Configuration, Value
 from autotune.space.knobs import Choice, Flag, OrderedValues
 from autotune.space.space import Space
 from benchmarks.running import split_names
@@ -79,6 +81,20 @@ def recorded_space(recording: Recording) -> Space:
     names = [knob.name for knob in knobs]
     rows = [{name: entry.configuration[name] for name in names} for entry in recording.entries]
     return Space(knobs).limited_to(rows)
+
+
+def entry_of(recording: Recording, configuration: Configuration) -> Entry:
+    """What was recorded of a configuration: nothing else is proposed in a :func:`recorded_space`."""
+    entry = recording.find(configuration)
+    assert entry is not None, f"what is not recorded was proposed: {configuration}"
+    return entry
+
+
+def observed(recording: Recording, configuration: Configuration, **more: Any) -> Observation:
+    """What a search hears of a configuration: its time, or how it failed."""
+    entry = entry_of(recording, configuration)
+    metrics = {} if entry.time is None else {"time": entry.time}
+    return Observation(configuration, entry.status, metrics, **more)
 
 
 def _knob(name: str, values: tuple[Value, ...]) -> Choice | Flag | OrderedValues:

@@ -43,7 +43,6 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=20, help="replays with the machine as it is")
     parser.add_argument("--slowed", type=int, default=5, help="replays with a hog on the measuring core")
     parser.add_argument("--trials", type=at_least_one, default=12, help="trials of the search")
-    parser.aside("--pause", type=float, default=0.0, help="seconds between two replays")
     parser.aside("--work", type=Path, default=Path("results/replay_agreement"))
     asked = parser.read()
     asked.work.mkdir(parents=True, exist_ok=True)
@@ -57,7 +56,6 @@ def main() -> None:
             lines.append(line)
             add_line(done, line)
             print(f"{state} {number + 1}/{wanted}: trial {line['trial']} {line['verdict']}", flush=True)
-            time.sleep(asked.pause)
     publish(table(lines, f"OMP_NUM_THREADS=1 {asked.command}"), asked.out)
 
 

@@ -144,11 +144,12 @@ def append_lines(
     out: Path,
     named: Callable[[Search], str],
     figure: Callable[[Line], str],
-) -> list[str]:
+    missing: Iterable[str] = (),
+) -> int:
     """Run all of ``todo`` in ``jobs`` workers; append a JSON line for each to ``out`` as soon as it is there.
 
-    Returns what could not be run, a line for each reason: a peer that gives up does not end the others, nor
-    does a file that cannot be read.
+    A peer that gives up does not end the others, nor does a file that cannot be read. What could not be run,
+    and what was ``missing`` before, is said at the end, a line for each reason; then the exit code is 1.
     """
     failures: dict[str, list[str]] = {}
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
@@ -162,7 +163,10 @@ def append_lines(
                 continue
             add_line(out, line)
             print(f"{head} {figure(line)}", flush=True)
-    return [
-        f"{heads[0]}{f' and {len(heads) - 1} more' if len(heads) > 1 else ''}: {error}"
-        for error, heads in failures.items()
-    ]
+    reasons = list(missing)
+    for why, heads in failures.items():
+        more = f" and {len(heads) - 1} more" if len(heads) > 1 else ""
+        reasons.append(f"{heads[0]}{more}: {why}")
+    for reason in reasons:
+        print(f"NOT RUN: {reason}", file=sys.stderr)
+    return 1 if reasons else 0

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -41,8 +40,7 @@ from itertools import product
 from pathlib import Path
 
 from autotune.errors import InputError
-from autotune.measure.recordings.recording import Entry
-from autotune.search.contract import Observation, Problem, Proposal
+from autotune.search.contract import Observation, Problem
 from autotune.search.registry import make_strategy, strategy_class, strategy_names
 from autotune.space.configuration import plain
 from autotune.space.spec import MetricSpec
@@ -50,7 +48,7 @@ from benchmarks.kept import kept_lines
 from benchmarks.known_elsewhere import MISLEADING, Elsewhere
 from benchmarks.peers import recorded
 from benchmarks.peers.client import Found, find_all, is_peer
-from benchmarks.recorded_spaces import opened, recordings, space_name
+from benchmarks.recorded_spaces import observed, opened, recordings, space_name
 from benchmarks.running import append_lines, at_least_one, one_thread_each, run_as_command, split_names
 from benchmarks.score import Judge
 
@@ -111,19 +109,12 @@ def _run_own(search: Search) -> tuple[list[dict[str, object]], float]:
     while len(tried) < search.tries:
         proposals = strategy.ask(min(search.flight - len(flying), search.tries - len(tried)))
         for proposal in proposals:
-            entry = recording.find(proposal.configuration)
-            assert entry is not None, f"{search.strategy} proposed what is not recorded"
             tried.append({name: plain(value) for name, value in proposal.configuration.items()})
-            flying.append(_observation(proposal, entry))
+            flying.append(observed(recording, proposal.configuration, reason=proposal.reason))
         if not flying:
             break
         strategy.tell([flying.pop(0)])
     return tried, time.process_time() - began
-
-
-def _observation(proposal: Proposal, entry: Entry) -> Observation:
-    metrics = {} if entry.time is None else {"time": entry.time}
-    return Observation(proposal.configuration, entry.status, metrics, reason=proposal.reason)
 
 
 def searches(options: argparse.Namespace, peers: Mapping[str, Found]) -> Iterator[Search]:
@@ -136,8 +127,7 @@ def searches(options: argparse.Namespace, peers: Mapping[str, Found]) -> Iterato
                 continue
             search = Search(recording, strategy, seed, options.tries, peer=peers[strategy])
         else:
-            count = flight or options.flight
-            search = Search(recording, strategy, seed, options.tries, count, elsewhere=options.elsewhere)
+            search = Search(recording, strategy, seed, options.tries, flight, elsewhere=options.elsewhere)
         if (search.space, search.label, seed) not in done:
             yield search
 
@@ -148,10 +138,10 @@ def strategies(text: str) -> list[str]:
     if not names:
         raise InputError("no strategy is named")
     for name in names:
-        strategy, flight = _in_flight(name)
+        strategy, _ = _in_flight(name)
         if not is_peer(recorded.split(strategy)[0]):
             strategy_class(strategy.removeprefix(OWN))
-        elif flight:
+        elif strategy != name:
             raise InputError(f"{strategy} is a peer, which has one trial in flight: expected {strategy!r}")
     return names
 
@@ -162,11 +152,11 @@ def none_or_more(text: str) -> int:
 
 
 def _in_flight(name: str) -> tuple[str, int]:
-    """A strategy, and after ``@`` how many trials it has in flight; 0 where that is not said."""
+    """A strategy, and after ``@`` how many trials it has in flight; 1 where that is not said."""
     strategy, at, count = name.partition("@")
     if at and not (count.isdecimal() and int(count)):
         raise InputError(f"{name!r} does not say how many trials are in flight: expected {strategy}@8, say")
-    return strategy, int(count or 0)
+    return strategy, int(count or 1)
 
 
 def arguments() -> argparse.Namespace:
@@ -180,7 +170,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--tries", type=at_least_one, default=TRIES, help="of each search; OUT holds one number of them"
     )
-    parser.add_argument("--flight", type=at_least_one, default=1, help="trials of ours in flight at a time")
     parser.add_argument("--transfer", action="store_true", help="learn from other recordings of the kernel")
     parser.add_argument(
         "--source-tries", type=none_or_more, default=TRIES, help="of each source's search; 0: all"
@@ -204,18 +193,16 @@ def main() -> int:
     options = arguments()
     bases = {name: recorded.split(name)[0] for name in options.strategies}
     needed = {name: base for name, base in bases.items() if is_peer(base)}
-    peers, failures = find_all(needed, options.peer_python)
-    failures += append_lines(
+    peers, missing = find_all(needed, options.peer_python)
+    return append_lines(
         run,
         list(searches(options, peers)),
         options.jobs,
         options.out,
         named=lambda search: f"{search.label} {search.space} seed {search.seed}",
         figure=lambda line: f"{line['seconds']} s",
+        missing=missing,
     )
-    for failure in failures:
-        print(f"NOT RUN: {failure}", file=sys.stderr)
-    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -40,13 +40,12 @@ from autotune.search.acquisition.pareto import hypervolume, non_dominated
 from autotune.search.contract import Observation, Option, Problem, Strategy
 from autotune.search.registry import make_strategy
 from autotune.search.strategies.optuna_samplers import OptunaOfSeveralGoals, constraints_of, parzen_estimator
-from autotune.space.configuration import Configuration
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
 from benchmarks.options import Options
 from benchmarks.publishing import head, page, publish, software
-from benchmarks.recorded_spaces import recorded_space, recordings
+from benchmarks.recorded_spaces import entry_of, recorded_space, recordings
 from benchmarks.running import at_least_one, in_workers, one_thread_each, run_as_command
 
 AFTER = (50, 100, 200)
@@ -76,11 +75,6 @@ class Case:
             return {}
         other = entry.compile_seconds if self.second == "compile time" else local_memory(entry.configuration)
         return {"time": entry.time, self.second: other}
-
-    def find(self, configuration: Configuration) -> Entry:
-        entry = self.recording.find(configuration)
-        assert entry is not None, "what is not recorded was proposed"
-        return entry
 
 
 def local_memory(knobs: Mapping[str, object]) -> float:
@@ -164,7 +158,7 @@ def run(search: Search) -> Found:
         if not proposals:  # all was tried
             break
         (proposal,) = proposals
-        entry = here.find(proposal.configuration)
+        entry = entry_of(here.recording, proposal.configuration)
         found = here.metrics(entry)
         past = bool(found) and found[here.second] > bound
         wrong += past

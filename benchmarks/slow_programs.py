@@ -39,7 +39,7 @@ from autotune.space.spec import Budget, MeasureSettings, MetricSpec, StudySpec
 from autotune.status import Status
 from benchmarks.options import Options
 from benchmarks.publishing import head, machine, page, publish, software
-from benchmarks.recorded_spaces import opened, recordings, space_name
+from benchmarks.recorded_spaces import entry_of, opened, recordings, space_name
 from benchmarks.running import at_least_one, in_workers, one_thread_each, run_as_command
 
 BEST_SECONDS = 10.0
@@ -136,8 +136,7 @@ def search(path: Path, name: str, noise: float, hours: float, seed: int) -> tupl
     count = 0
     while machine.seconds < 3600 * hours and (proposals := strategy.ask()):
         configuration = proposals[0].configuration
-        entry = recording.find(configuration)
-        assert entry is not None
+        entry = entry_of(recording, configuration)
         count += 1
         if entry.time is None:
             machine.seconds += 1.0

@@ -20,18 +20,18 @@ from functools import partial
 import numpy as np
 
 from autotune.search.contract import Problem
-from autotune.search.registry import make_strategy, strategy_class
+from autotune.search.registry import make_strategy
 from autotune.space.spec import MetricSpec
 from benchmarks.options import Options
 from benchmarks.publishing import head, machine, page, publish, software
 from benchmarks.recorded_tasks import RECORDED_TASKS
 from benchmarks.running import (
     at_least_one,
+    known_strategies,
     mean_ranks,
     one_thread_each,
     run_as_command,
     search_all,
-    split_names,
 )
 
 LOSS = (MetricSpec("loss", "minimize"),)
@@ -102,9 +102,7 @@ def main() -> None:
     parser.add_argument("--trainings", type=at_least_one, default=40, help="of median length in a search")
     parser.aside("--jobs", type=at_least_one, default=1)
     asked = parser.read()
-    methods = split_names(asked.strategies)
-    for method in methods:
-        strategy_class(method)
+    methods = known_strategies(asked.strategies)
     if "auto" in methods:
         methods.insert(methods.index("auto") + 1, f"auto{UNTOLD}")
     once = partial(search, trainings=asked.trainings)

@@ -61,12 +61,6 @@ class Waits(DeviceObjective):
         outputs["y"].copy_(inputs["x"])
 
 
-@no_gpu
-def test_repeating_needs_a_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", ["gpu_repeat"])
-    assert gpu_repeat.main() == 2 and DRIVER in capsys.readouterr().err
-
-
 def test_what_is_repeated_is_feasible_and_its_table_has_a_row_for_each() -> None:
     found = spec()
     for knobs in gpu_repeat.PRODUCTS.values():
@@ -164,7 +158,7 @@ def test_tables_of_a_trace_without_a_window_say_so() -> None:
 
 
 @no_gpu
-@pytest.mark.parametrize("module", [gpu_limit, gpu_placement])
+@pytest.mark.parametrize("module", [gpu_limit, gpu_placement, gpu_repeat])
 def test_nothing_is_recorded_without_a_gpu(
     module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,6 +19,7 @@ from benchmarks.peers.client import ROOT, Client, PeerError, find
 from benchmarks.peers.contract import Condition, Knob, Worst
 from benchmarks.peers.described import described
 from benchmarks.recorded_spaces import recorded_space
+from tests.recordings import record
 
 MIXED = Space(
     [
@@ -153,15 +154,8 @@ class TestOptuna:
 def recording(tmp_path: Path) -> Recording:
     """Two knobs of six values, a third of the combinations recorded, some of them failed."""
     rows = [(a, b) for a in range(6) for b in range(6) if (a + b) % 3 == 0]
-    cache = {
-        f"{a},{b}": {"a": a, "b": b, "time": "RuntimeFailedConfig" if a == 5 else 1.0 + a + b}
-        for a, b in rows
-    }
-    values = list(range(6))
-    document = {"tune_params_keys": ["a", "b"], "tune_params": {"a": values, "b": values}, "cache": cache}
-    path = tmp_path / "made.json"
-    path.write_text(json.dumps(document))
-    return read_recording(path)
+    entries = [{"a": a, "b": b, "time": "RuntimeFailedConfig" if a == 5 else 1.0 + a + b} for a, b in rows]
+    return read_recording(record(tmp_path / "made.json", {"a": range(6), "b": range(6)}, entries))
 
 
 @pytest.mark.parametrize("replace", [False, True])
@@ -175,12 +169,9 @@ def test_only_new_recorded_configurations_are_tries(recording: Recording, replac
 
 def test_a_peer_that_finds_nothing_recorded_is_an_error(tmp_path: Path) -> None:
     """Its search had been written down as one without a try, by which no judge can judge."""
-    knobs = [f"k{number}" for number in range(9)]
-    rows = [dict.fromkeys(knobs, value) for value in range(9)]
-    cache = {",".join(map(str, row.values())): {**row, "time": 1.0} for row in rows}
-    path = tmp_path / "diagonal.json"
-    path.write_text(json.dumps({"tune_params_keys": knobs, "tune_params": {}, "cache": cache}))
-    recording = read_recording(path)
+    knobs = {f"k{number}": range(9) for number in range(9)}
+    entries = [{**dict.fromkeys(knobs, value), "time": 1.0} for value in range(9)]
+    recording = read_recording(record(tmp_path / "diagonal.json", knobs, entries))
     with pytest.raises(PeerError, match="proposed nothing that is recorded in 30 asks"):
         recorded.search(
             find("optuna-tpe", (sys.executable,)), recording, recorded_space(recording), 0, 3, False
@@ -188,10 +179,9 @@ def test_a_peer_that_finds_nothing_recorded_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_list_that_a_peer_proposes_is_found(tmp_path: Path) -> None:
-    cache = {str(n): {"tile": [n, 8 // n], "time": 1.0 + n} for n in (1, 2, 4, 8)}
-    path = tmp_path / "lists.json"
-    path.write_text(json.dumps({"tune_params_keys": ["tile"], "tune_params": {}, "cache": cache}))
-    recording = read_recording(path)
+    tiles = [[n, 8 // n] for n in (1, 2, 4, 8)]
+    entries = [{"tile": tile, "time": 1.0 + tile[0]} for tile in tiles]
+    recording = read_recording(record(tmp_path / "lists.json", {"tile": tiles}, entries))
     space = recorded_space(recording)
     tried, _ = recorded.search(find("optuna-tpe", (sys.executable,)), recording, space, 0, 4, True)
     assert sorted(values["tile"] for values in tried) == [[1, 8], [2, 4], [4, 2], [8, 1]]

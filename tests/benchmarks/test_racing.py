@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,26 +12,27 @@ from autotune.errors import InputError
 from benchmarks.racing import race, run
 from benchmarks.racing_report import report
 from benchmarks.racing_rules import FIXED, MOST, OWN, RULES, Race, by_mean, nvbench_enough
+from tests.recordings import record
 
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
     """Forty configurations ``k``, the slower the larger, with noise of 1 %; one that failed."""
     rng = np.random.default_rng(0)
-    cache = {}
-    for k in range(40):
-        times = ((10 + k) * rng.lognormal(sigma=0.01, size=MOST)).tolist()
-        cache[str(k)] = {"k": k, "time": float(np.mean(times)), "times": times}
-    cache["40"] = {"k": 40, "time": "RuntimeFailedConfig", "times": []}
-    document = {"tune_params_keys": ["k"], "tune_params": {"k": list(range(41))}, "cache": cache}
-    path = tmp_path / "made.json"
-    path.write_text(json.dumps(document))
-    return path
+    entries = [{"k": k, **read(10 + k, rng)} for k in range(40)]
+    entries.append({"k": 40, "time": "RuntimeFailedConfig", "times": []})
+    return record(tmp_path / "made.json", {"k": range(41)}, entries)
+
+
+def read(milliseconds: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Readings with noise of 1 %, and their mean."""
+    times = (milliseconds * rng.lognormal(sigma=0.01, size=MOST)).tolist()
+    return {"time": float(np.mean(times)), "times": times}
 
 
 @pytest.fixture
 def tried(made: Path) -> Race:
-    return race(made, "random", seed=0, shuffled=False)
+    return race(made, "random", seed=0)
 
 
 def test_a_fixed_rule_reads_each_success_so_often(tried: Race) -> None:
@@ -49,23 +50,17 @@ def test_own_rules_choose_as_well_with_a_third_of_the_readings(tried: Race) -> N
 def test_a_space_whose_default_was_not_recorded_is_raced_too(tmp_path: Path) -> None:
     """It had ended every race: the first value of each knob violates a constraint of many kernels."""
     rng = np.random.default_rng(0)
-    cache = {}
-    for a in range(6):
-        for b in range(max(0, 3 - a), 6):
-            times = ((10 + abs(a - 2) + b) * rng.lognormal(sigma=0.01, size=MOST)).tolist()
-            cache[f"{a},{b}"] = {"a": a, "b": b, "time": float(np.mean(times)), "times": times}
-    knobs = {"a": list(range(6)), "b": list(range(6))}
-    path = tmp_path / "corner.json"
-    path.write_text(json.dumps({"tune_params_keys": ["a", "b"], "tune_params": knobs, "cache": cache}))
-    [own] = [line for line in run(path, "random", 0, shuffled=False) if line.rule == OWN]
+    rows = [(a, b) for a in range(6) for b in range(max(0, 3 - a), 6)]
+    entries = [{"a": a, "b": b, **read(10 + abs(a - 2) + b, rng)} for a, b in rows]
+    path = record(tmp_path / "corner.json", {"a": range(6), "b": range(6)}, entries)
+    [own] = [line for line in run(path, "random", 0) if line.rule == OWN]
     assert 0 < own.finale < own.readings and own.regret < 0.02
 
 
 def test_raw_readings_are_needed(tmp_path: Path) -> None:
-    document = {"tune_params_keys": ["a"], "tune_params": {}, "cache": {"1": {"a": 1, "time": 2.0}}}
-    (tmp_path / "means.json").write_text(json.dumps(document))
+    path = record(tmp_path / "means.json", {"a": [1]}, [{"a": 1, "time": 2.0}])
     with pytest.raises(InputError, match=r"means\.json: a rule needs two raw readings"):
-        run(tmp_path / "means.json", "random", 0, shuffled=False)
+        run(path, "random", 0)
 
 
 def test_rejecting_early_saves_readings(tried: Race) -> None:
@@ -80,13 +75,7 @@ def test_nvbench_ends_at_low_noise_or_where_it_has_settled() -> None:
     assert not nvbench_enough(noisy[:79])
 
 
-def test_shuffled_readings_are_the_same_ones(made: Path) -> None:
-    plain, shuffled = (race(made, "random", 0, s).measured[0].readings for s in (False, True))
-    assert plain != shuffled
-    assert sorted(plain) == sorted(shuffled)
-
-
 def test_the_table_names_every_rule(made: Path) -> None:
-    text = report(run(made, "random", 0, False), [made], "command")
+    text = report(run(made, "random", 0), [made], "command")
     assert all(f"| {rule} | " in text for rule in RULES)
     assert "| made | 32 | " in text

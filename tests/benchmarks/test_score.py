@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from itertools import combinations
 from pathlib import Path
 from statistics import mean
@@ -17,24 +16,17 @@ from autotune.measure.recordings.read import read_recording
 from benchmarks.recorded_spaces import recordings
 from benchmarks.report_efficiency import judged, table
 from benchmarks.score import LEAST, MOST, Judge
+from tests.recordings import record
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "recorded"
 
 
-def recording_of(times: list[float | None], folder: Path) -> Path:
-    """A recording of one knob ``k`` = 0, 1, ... with these times in ms."""
-    cache = {
-        str(k): {"k": k, "time": "RuntimeFailedConfig" if time is None else time}
-        for k, time in enumerate(times)
-    }
-    document = {"tune_params_keys": ["k"], "tune_params": {"k": list(range(len(times)))}, "cache": cache}
-    path = folder / "made.json"
-    path.write_text(json.dumps(document))
-    return path
-
-
 def judge_of(times: list[float | None], folder: Path) -> Judge:
-    return Judge(read_recording(recording_of(times, folder)))
+    """Of a recording of one knob ``k`` = 0, 1, ... with these times in ms."""
+    entries = [
+        {"k": k, "time": "RuntimeFailedConfig" if time is None else time} for k, time in enumerate(times)
+    ]
+    return Judge(read_recording(record(folder / "made.json", {"k": range(len(times))}, entries)))
 
 
 def tried(*places: int) -> list[dict[str, int]]:

@@ -21,6 +21,7 @@ from benchmarks.recorded_spaces import recorded_space, recordings
 from benchmarks.report_efficiency import KEYS, judges_of
 from benchmarks.score import Judge
 from benchmarks.search_efficiency import Search, run, strategies
+from tests.recordings import record
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,11 +29,7 @@ ROOT = Path(__file__).parents[2]
 def _cache_file(file: Path, knobs: Mapping[str, Sequence[Any]]) -> Path:
     """A cache file of Kernel Tuner's in which the knobs are varied one after the other."""
     rows = [dict(zip(knobs, values, strict=True)) for values in zip(*knobs.values(), strict=True)]
-    entries = [row | {"time": 1.0 + place} for place, row in enumerate(rows)]
-    cache = {",".join(map(str, row.values())): entry for row, entry in zip(rows, entries, strict=True)}
-    document = {"tune_params_keys": list(knobs), "tune_params": {k: list(v) for k, v in knobs.items()}}
-    file.write_text(json.dumps({**document, "cache": cache}))
-    return file
+    return record(file, knobs, [row | {"time": 1.0 + place} for place, row in enumerate(rows)])
 
 
 def _searched(folder: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from autotune.cli.check import command
 from autotune.errors import InputError
 from tests.cli.conftest import autotune
+from tests.recordings import record
 
 
 def check(folder: Path, *arguments: str, exit_code: int = 0) -> str:
@@ -123,11 +124,8 @@ def test_a_search_that_is_done_and_another_device(folder: Path) -> None:
 
 
 def test_nothing_is_said_of_the_time_of_a_replay(tmp_path: Path) -> None:
-    cache = {
-        "device_name": "a", "kernel_name": "k", "tune_params_keys": ["x"], "tune_params": {"x": [1, 2]},
-        "cache": {str(x): {"x": x, "time": float(x), "times": [float(x)]} for x in (1, 2)},
-    }  # fmt: skip
-    (tmp_path / "cache.json").write_text(json.dumps(cache))
+    entries = [{"x": x, "time": float(x), "times": [float(x)]} for x in (1, 2)]
+    record(tmp_path / "cache.json", {"x": [1, 2]}, entries)
     assert autotune(tmp_path, "import", "cache.json", "-o", "space.yaml").returncode == 0
     time = times(tmp_path)
     assert time["worst"] is None and time["forecast"] is None
@@ -137,9 +135,8 @@ def test_nothing_is_said_of_the_time_of_a_replay(tmp_path: Path) -> None:
 def test_a_recorded_search_learns_from_another_wherever_it_is_replayed(tmp_path: Path) -> None:
     """It had named this machine as where the other one was measured; and the hint left out the store."""
     for name, slow in (("one", 1.0), ("two", 1.5)):
-        entries = {str(x): {"x": x, "time": slow * x} for x in range(1, 11)}
-        head = {"kernel_name": name, "tune_params_keys": ["x"], "tune_params": {"x": [*range(1, 11)]}}
-        (tmp_path / f"{name}.json").write_text(json.dumps({**head, "cache": entries}))
+        entries = [{"x": x, "time": slow * x} for x in range(1, 11)]
+        record(tmp_path / f"{name}.json", {"x": range(1, 11)}, entries, kernel_name=name)
         said = autotune(tmp_path, "import", f"{name}.json", "--store", "studies.db").stdout
         assert f"next:  autotune search {name}.yaml --store studies.db\n" in said
         searched = autotune(tmp_path, "search", f"{name}.yaml", "--store", "studies.db")
@@ -160,9 +157,7 @@ def test_an_import_says_that_its_recording_breaks_off(tmp_path: Path) -> None:
 
 
 def test_an_import_says_which_of_its_recording_it_left_out(tmp_path: Path) -> None:
-    head = {"tune_params_keys": ["x"], "tune_params": {"x": [1, 2]}}
-    entries = {"1": {"x": 1, "time": 1.0}, "2": {"x": 2, "compile_time": 3.0}}
-    (tmp_path / "some.json").write_text(json.dumps({**head, "cache": entries}))
+    record(tmp_path / "some.json", {"x": [1, 2]}, [{"x": 1, "time": 1.0}, {"x": 2, "compile_time": 3.0}])
     said = autotune(tmp_path, "import", "some.json").stdout
     assert "1 recorded configuration, 0 of them failed" in said and "1 more entry without a time" in said
     assert "Left out, since they have no time: 1." in (tmp_path / "some.yaml").read_text().replace(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -15,25 +14,10 @@ from autotune.session.execution.executor import Finished, Ticket
 from autotune.session.execution.workers import WorkerExecutor
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
+from tests.processes import living_with
 
 OBJECTIVES = Path(__file__).parent / "objectives"
 MARK = "AUTOTUNE_FAULTS_MARK"
-
-
-def processes_with(mark: str) -> list[int]:
-    """Living processes, beside this one, that were started with ``mark`` in their environment."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit() or int(folder.name) == os.getpid():
-            continue
-        try:
-            environment = (folder / "environ").read_bytes()
-            state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
-        except OSError:
-            continue
-        if f"{MARK}={mark}".encode() in environment and state not in "ZX":
-            found.append(int(folder.name))
-    return found
 
 
 @pytest.fixture
@@ -41,8 +25,8 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[
     """Asks which processes are left of this test; at the end there must be none."""
     mark = uuid.uuid4().hex
     monkeypatch.setenv(MARK, mark)
-    yield lambda: processes_with(mark)
-    assert processes_with(mark) == []
+    yield lambda: living_with(f"{MARK}={mark}")
+    assert living_with(f"{MARK}={mark}") == []
 
 
 def spec_of(target: str, faults: list[str], **measure: object) -> StudySpec:

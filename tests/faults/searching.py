@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.processes import living_with
+
 SPACE = """
 autotune: 1
 name: killed
@@ -83,25 +85,10 @@ def finished(folder: Path) -> dict[str, tuple[str, float | None]]:
     }
 
 
-def marked(mark: str) -> list[int]:
-    """Processes that still carry ``mark`` in their environment."""
-    found = []
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            try:
-                environment = (process / "environ").read_bytes()
-                state = (process / "stat").read_text().rsplit(")", 1)[1].split()[0]
-            except OSError:
-                continue
-            if f"{MARK}={mark}".encode() in environment and state != "Z":
-                found.append(int(process.name))
-    return found
-
-
 def wait_until_gone(mark: str) -> list[int]:
     """The kernel tells orphans of their parent's death at once, but they need a moment to die."""
     deadline = time.monotonic() + 60
-    while (left := marked(mark)) and time.monotonic() < deadline:
+    while (left := living_with(f"{MARK}={mark}")) and time.monotonic() < deadline:
         os.sched_yield()
     return left
 

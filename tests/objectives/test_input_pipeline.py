@@ -15,20 +15,9 @@ from autotune.space.reading.reader import read_spec
 from tests.objectives.ready import SPACES
 from tests.objectives.training import importable, needs_torch
 
-pytestmark = [pytest.mark.torch, needs_torch]
+pytestmark = [pytest.mark.torch, needs_torch, pytest.mark.usefixtures("one_thread")]
 
 SAMPLES, BATCH = 70, 16  # the last batch is a short one
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Threads that wait for one another on busy cores take a hundred times as long as one."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

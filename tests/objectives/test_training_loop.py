@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from autotune.measure.objective import Diverged, Infeasible, OutOfMemory, WrongAnswer
 from tests.objectives.training import importable, needs_torch, small_objective
 
-pytestmark = [pytest.mark.torch, needs_torch]
+pytestmark = [pytest.mark.torch, needs_torch, pytest.mark.usefixtures("one_thread")]
 
 torch: Any = pytest.importorskip("torch")
 importable()
@@ -38,15 +37,6 @@ KINDS = [
     {"dtype": "float16", "masters": True},
     {"dtype": "float16", "scaling": "static", "loss_scale": 1024},
 ]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Threads that wait for one another on a busy machine take a hundred times as long."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

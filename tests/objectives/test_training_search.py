@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,20 +24,12 @@ from autotune.status import Status
 from autotune.store.store import Store
 from tests.objectives.training import ROOT, needs_torch, read_small, small_objective
 
-pytestmark = [pytest.mark.torch, needs_torch]
+pytestmark = [pytest.mark.torch, needs_torch, pytest.mark.usefixtures("one_thread")]
 
 torch: Any = pytest.importorskip("torch")
 
 CURVE = Curve(4, "loss", (2,), pauses=True)
 NAMES = ("digits-mlp", "digits-mlp-time", "digits-cnn", "language-model")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def shortened(spec: StudySpec, trials: int, **measure: Any) -> StudySpec:

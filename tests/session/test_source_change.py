@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from autotune.session.progress import Best, Progress
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.store import Store
+from tests.recordings import record
 from tests.session.heard import Heard
 
 SPACE = """
@@ -125,24 +125,22 @@ def test_what_an_edit_has_called_off_is_tried_again_however_often(tmp_path: Path
     assert {(trial.status, trial.attempt) for trial in result.trials} == {(Status.OK, 1)}
 
 
-def recording(seconds: float) -> str:
-    """A Kernel Tuner cache with the same time for each configuration."""
-    values = list(range(8))
-    entries = {str(a): {"a": a, "time": 1e3 * seconds} for a in values}
-    return json.dumps({"tune_params_keys": ["a"], "tune_params": {"a": values}, "cache": entries})
+def record_all(file: Path, seconds: float) -> None:
+    """The same time for each configuration."""
+    record(file, {"a": range(8)}, [{"a": a, "time": 1e3 * seconds} for a in range(8)])
 
 
 class Recorder(Editor):
     """Records the space anew when the fourth trial has finished."""
 
     def edit(self) -> None:
-        self.file.write_text(recording(2.5))
+        record_all(self.file, 2.5)
 
 
 def test_a_recording_that_is_replaced_meanwhile_counts_for_the_next_search(tmp_path: Path) -> None:
     """The one that was read went on to be served, and its numbers were stored as those of the new file."""
     file, store = tmp_path / "recording.json", tmp_path / "study.db"
-    file.write_text(recording(1.0))
+    record_all(file, 1.0)
     (tmp_path / "space.yaml").write_text(
         "autotune: 1\nname: replayed\nreplay: recording.json\nknobs: {a: {range: [0, 7], default: 0}}\n"
         "metrics: {time: {goal: minimize, unit: s}}\nmeasure: {finalists: 0}\n"

@@ -15,7 +15,9 @@ from autotune.measure.recordings.replay import ReplayedObjective, limit_to_recor
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import ReplayObjective
 from autotune.status import Status
+from tests.recordings import record
 
+NAME = "my recording (2).json"
 SHARED = Path(__file__).parents[4] / "shared" / "recorded"
 
 
@@ -23,15 +25,6 @@ def imported(source: Path, file: Path) -> Any:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(space_document(read_recording(source), source, file))
     return limit_to_recording(read_spec(file))
-
-
-def record(folder: Path, params: dict[str, list[Any]], entries: list[dict[str, Any]], **head: Any) -> Path:
-    file = folder / "my recording (2).json"
-    cache = {str(i): entry for i, entry in enumerate(entries)}
-    file.write_text(
-        json.dumps({"tune_params_keys": list(params), "tune_params": params, **head, "cache": cache})
-    )
-    return file
 
 
 PARAMS: dict[str, list[Any]] = {
@@ -60,13 +53,13 @@ ENTRIES = [
 def test_numbers_that_no_metric_can_be_called_after_are_named(tmp_path: Path) -> None:
     others = {"GFLOP per s": 5.0, "GFLOP/s": 5.0, "energy": 1.0}
     entries = [entry(1.0 + tile, tile=tile, **others) for tile in PARAMS["tile"]]
-    spec = imported(record(tmp_path, PARAMS, entries), tmp_path / "space.yaml")
+    spec = imported(record(tmp_path / NAME, PARAMS, entries), tmp_path / "space.yaml")
     assert "# Recorded too, by names that no metric can have: GFLOP per s.\n" in spec.text
     assert [metric.name for metric in spec.metrics] == ["time", "GFLOP/s", "energy"]
 
 
 def test_every_kind_of_value_reads_back(tmp_path: Path) -> None:
-    source = record(tmp_path, PARAMS, ENTRIES, kernel_name="k\n: #", device_name="GPU")
+    source = record(tmp_path / NAME, PARAMS, ENTRIES, kernel_name="k\n: #", device_name="GPU")
     spec = imported(source, tmp_path / "spaces" / "space.yaml")
     recording = read_recording(source)
     assert {c.hash for c in spec.space.rows} == {e.configuration.hash for e in recording.entries}
@@ -82,14 +75,14 @@ def test_every_kind_of_value_reads_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", [80, 84, 98, 200])
 def test_long_names_leave_the_values_whole(tmp_path: Path, length: int) -> None:
     name, values = "n" * length, [1_000_000_000_000_007 * i for i in range(1, 9)]
-    source = record(tmp_path, {name: values}, [{name: value, "time": 1.0} for value in values])
+    source = record(tmp_path / NAME, {name: values}, [{name: value, "time": 1.0} for value in values])
     [knob] = imported(source, tmp_path / "space.yaml").space.knobs
     assert knob.cells[0].values == tuple(values)
 
 
 def test_texts_that_no_yaml_may_hold_leave_the_file_readable(tmp_path: Path) -> None:
     rows = [{"a": 1, "time": 1.0, "true": 2.0, "NULL": 3.0}]
-    source = record(tmp_path, {"a": [1]}, rows, kernel_name="k\ud800\x1b", device_name="\udfff")
+    source = record(tmp_path / NAME, {"a": [1]}, rows, kernel_name="k\ud800\x1b", device_name="\udfff")
     spec = imported(source, tmp_path / "space.yaml")
     assert len(spec.space.feasible) == 1 and spec.text.startswith("# k?? on ?: 1 recorded")
 
@@ -106,14 +99,14 @@ def test_texts_that_no_yaml_may_hold_leave_the_file_readable(tmp_path: Path) -> 
 )
 def test_values_that_no_space_file_can_hold_are_refused(tmp_path: Path, value: Any, says: str) -> None:
     rows = [{"a": value, "time": 1.0}, {"a": 1, "time": 1.0}]
-    source = record(tmp_path, {"a": [value, 1]}, rows)
+    source = record(tmp_path / NAME, {"a": [value, 1]}, rows)
     with pytest.raises(InputError) as raised:
         space_document(read_recording(source), source, tmp_path / "space.yaml")
     assert says in str(raised.value)
 
 
 def test_the_default_is_recorded_and_typical(tmp_path: Path) -> None:
-    spec = imported(record(tmp_path, PARAMS, ENTRIES), tmp_path / "space.yaml")
+    spec = imported(record(tmp_path / NAME, PARAMS, ENTRIES), tmp_path / "space.yaml")
     default = spec.space.default()
     outcome = ReplayedObjective.of(spec).outcome(default)
     times = sorted(e["time"] for e in ENTRIES if not isinstance(e["time"], str))
@@ -122,7 +115,7 @@ def test_the_default_is_recorded_and_typical(tmp_path: Path) -> None:
 
 
 def test_a_damaged_recording_says_so(tmp_path: Path) -> None:
-    source = record(tmp_path, PARAMS, ENTRIES)
+    source = record(tmp_path / NAME, PARAMS, ENTRIES)
     source.write_bytes(source.read_bytes()[:-200])
     assert "The recording is damaged: it breaks off" in " ".join(
         imported(source, tmp_path / "space.yaml").text.replace("\n# ", " ").split()
@@ -130,7 +123,7 @@ def test_a_damaged_recording_says_so(tmp_path: Path) -> None:
 
 
 def test_refused(tmp_path: Path) -> None:
-    source = record(tmp_path, {"in": [1], "a b": [2]}, [{"in": 1, "a b": 2, "time": "InvalidConfig"}])
+    source = record(tmp_path / NAME, {"in": [1], "a b": [2]}, [{"in": 1, "a b": 2, "time": "InvalidConfig"}])
     with pytest.raises(InputError) as caught:
         space_document(read_recording(source), source, tmp_path / "space.yaml")
     assert "'in' cannot name a knob" in str(caught.value)

@@ -11,6 +11,7 @@ import pytest
 
 from autotune.measure.groups.device import Device, make_limits, quota_works, spread, sweep_device_groups
 from autotune.measure.workers.limits import GroupCap
+from tests.processes import alive
 
 needs_quota = pytest.mark.skipif(bool(quota_works()), reason=quota_works())
 
@@ -72,15 +73,7 @@ def test_what_a_killed_owner_left_running_below_its_quota_is_killed() -> None:
     pid, folder = said.stdout.split()
     sweep_device_groups()
     deadline = time.monotonic() + 10
-    while (alive := _alive(int(pid))) and time.monotonic() < deadline:
+    while (lives := alive(int(pid))) and time.monotonic() < deadline:
         time.sleep(0.01)
     sweep_device_groups()
-    assert not alive and not Path(folder).exists()
-
-
-def _alive(pid: int) -> bool:
-    """Whether it runs: who has ended and was not yet waited for does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    assert not lives and not Path(folder).exists()

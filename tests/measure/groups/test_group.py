@@ -16,6 +16,7 @@ from autotune.measure.objective import Diverged, OutOfMemory, Signal, WrongAnswe
 from autotune.measure.workers.descendants import descendants
 from autotune.status import Status
 from tests.measure.groups import functions as functions
+from tests.processes import alive
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def test_what_a_rank_does_is_typed_and_the_group_is_made_anew(pair: ProcessGroup
     with pytest.raises(kind) as ended:
         pair.run(functions.fault, fault)
     assert ended.value.status is status and says in str(ended.value)
-    assert not pair.processes and not before & set(_living(descendants(os.getpid())))
+    assert not pair.processes and not before & set(filter(alive, descendants(os.getpid())))
 
 
 def test_details_of_a_failure_are_kept(pair: ProcessGroup) -> None:
@@ -141,10 +142,6 @@ def test_what_a_rank_could_not_find_is_refused(pair: ProcessGroup) -> None:
             pair.run(lost)
     with pytest.raises(TypeError, match="cannot be pickled"):
         pair.run(functions.who, lambda: None)
-
-
-def _living(pids: list[int]) -> list[int]:
-    return [pid for pid in pids if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"]
 
 
 def test_a_child_that_a_rank_forks_gives_no_answer(pair: ProcessGroup) -> None:

@@ -75,9 +75,9 @@ def lowest(strategy: Strategy) -> float:
 
 
 def test_from_a_standstill_it_comes_down_into_a_deeper_well() -> None:
-    found = {name: [lowest(searched(name, seed=seed)[0]) for seed in (1, 2, 3)] for name in ("auto", "bayes")}
+    found = {name: [lowest(searched(name, seed=seed)[0]) for seed in (1, 2)] for name in ("auto", "bayes")}
     assert max(found["auto"]) < 1.01
-    assert max(found["bayes"]) > 1.9
+    assert min(found["bayes"]) > 1.9, "it stays where it is"
 
 
 def test_a_fresh_start_comes_when_nothing_is_news_and_there_is_room_for_it() -> None:

@@ -61,7 +61,7 @@ class Whole:
     """A search of three workloads and one that is held out, what was said meanwhile, and its store."""
 
     result: ManyResult
-    notes: list[str]
+    heard: Heard
     store: Path
 
 
@@ -70,7 +70,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     folder, heard = tmp_path_factory.mktemp("whole"), Heard()
     workloads = THREE.replace("]", ", {m: 128, held_out: true}]")
     result = search(folder, workloads, trials=70, progress=heard, strategy="bayes")
-    return Whole(result, heard.notes, folder / "s.db")
+    return Whole(result, heard, folder / "s.db")
 
 
 def test_each_workload_has_a_defended_winner_of_its_own(whole: Whole) -> None:
@@ -91,13 +91,11 @@ def test_later_workloads_learn_from_earlier_ones_and_need_fewer_tries(whole: Who
         sources = {label for trial in other.trials for label in trial.reason.get("sources", {})}
         assert first.study.label in sources
         assert any(trial.reason["kind"] == "best elsewhere" for trial in other.trials)
-    assert not any("a new study" in note for note in whole.notes)
+    assert not any("a new study" in note for note in whole.heard.notes)
 
 
-def test_it_is_said_who_is_measured_again(tmp_path: Path) -> None:
-    heard = Heard()
-    search(tmp_path, THREE, trials=30, progress=heard)
-    again = [note for note in heard.notes if note.startswith("m 16: ")]
+def test_it_is_said_who_is_measured_again(whole: Whole) -> None:
+    again = [note for note in whole.heard.notes if note.startswith("m 16: ")]
     assert again == ["m 16: the finalists", "m 16: the winners of all workloads"]
 
 
@@ -412,11 +410,9 @@ def test_fresh_begins_new_studies_once(tmp_path: Path) -> None:
         assert repr(load_matrix(store, newest).cells) == repr(after.matrix.cells)  # NaN is not NaN
 
 
-def test_progress_counts_the_family(tmp_path: Path) -> None:
-    heard = Heard()
-    search(tmp_path, THREE, progress=heard)
-    assert heard.openings[0].study == "planted (m 64)"
-    assert all(opening.budget.trials == 40 for opening in heard.openings)
+def test_progress_counts_the_family(whole: Whole) -> None:
+    assert whole.heard.openings[0].study == "planted (m 64)"
+    assert all(opening.budget.trials == 70 for opening in whole.heard.openings)
 
 
 def test_what_is_no_family_is_said() -> None:

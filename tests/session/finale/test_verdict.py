@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from autotune.session.finale.verdict import Standing, judge
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.store.store import Store
+from tests.recordings import record
 
 SPACE = """
 autotune: 1
@@ -26,14 +26,11 @@ knobs: {tile: {values: [1, 2, 4], default: 1}}
 def recording(folder: Path, readings: int) -> Path:
     """A Kernel Tuner cache of three configurations, each read so often."""
     times = {1: 3.0, 2: 2.0, 4: 1.5}
-    cache = {
-        str(tile): {"tile": tile, "time": time, "times": [time * (1 + 0.001 * n) for n in range(readings)]}
+    entries = [
+        {"tile": tile, "time": time, "times": [time * (1 + 0.001 * n) for n in range(readings)]}
         for tile, time in times.items()
-    }
-    document = {"device_name": "X", "kernel_name": "k", "tune_params_keys": ["tile"], "objective": "time"}
-    (folder / "once.json").write_text(
-        json.dumps({**document, "tune_params": {"tile": [*times]}, "cache": cache})
-    )
+    ]
+    record(folder / "once.json", {"tile": [*times]}, entries)
     (folder / "space.yaml").write_text(SPACE)
     return folder / "space.yaml"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import sqlite3
 import time
@@ -26,6 +25,7 @@ from autotune.space.spec import SearchSettings, StudySpec
 from autotune.status import Status
 from autotune.store.records import AskRecord, NewAsk, NewTrial, Place, ResultRecord, TrialRecord
 from autotune.store.store import Store
+from tests.recordings import record
 from tests.store.build import bench, new_trial
 
 SPACE = """
@@ -344,11 +344,8 @@ budget: {trials: 8}
 
 def test_a_replay_follows_from_the_recording_that_the_store_has_kept(tmp_path: Path) -> None:
     places = [(x, y) for x in range(1, 5) for y in range(1, 5) if (x, y) != (4, 4)]
-    cache = {f"{x},{y}": {"x": x, "y": y, "time": float(x * y), "times": [float(x * y)]} for x, y in places}
-    recording = tmp_path / "recorded.json"
-    recording.write_text(
-        json.dumps({"tune_params_keys": ["x", "y"], "tune_params": {"x": [1, 2, 3, 4]}, "cache": cache})
-    )
+    entries = [{"x": x, "y": y, "time": float(x * y), "times": [float(x * y)]} for x, y in places]
+    recording = record(tmp_path / "recorded.json", {"x": range(1, 5), "y": range(1, 5)}, entries)
     (tmp_path / "space.yaml").write_text(REPLAY)
     search(tmp_path / "space.yaml", store=tmp_path / "study.db", strategy="evolution")
     recording.unlink()
