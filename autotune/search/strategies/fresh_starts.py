@@ -33,7 +33,8 @@ PATIENCE = 40
 PER_KNOB = 10
 """... and so many for each knob, if that is more: it takes longer to come down in more directions."""
 NEWS = 0.01
-"""What beats the best by less than this part of its distance from the median of all tries is no news."""
+"""What beats the best by less than this part of the longest distance that it has had from the median of all
+tries is no news."""
 BESIDE = 0.1
 """What is nearer than this part of every scale is the same place. Before a fresh start has heard of as many
 tries as it makes at random, what is told from the place of an earlier best was in flight, and is kept from
