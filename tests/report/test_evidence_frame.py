@@ -20,4 +20,4 @@ def test_what_an_objective_returns_beside_its_metrics_is_no_interval_of_theirs(
     written.trial({"tile": 2}, metrics={name: 2.0 if name == "time" else 7.0 for name in names})
     trials = load_evidence(written.store).all_trials
     columns = ["metric.time", "metric.time.low", "metric.time.n"]
-    assert trials.loc[1, columns].tolist() == [2.0, 1.8, 3.0]
+    assert trials[columns].to_numpy().tolist()[1] == [2.0, 1.8, 3.0]

@@ -77,4 +77,4 @@ def test_what_an_objective_returns_beside_its_metrics_is_no_interval_of_theirs(
     metrics = {name: Estimate(2.0 if name == "time" else 7.0, 1.5, 2.5, 3, 0.1) for name in names}
     store.finish(made.trial(1).id, outcome(metrics=metrics))
     frame = trials_frame(made.study, store.trials(made.study.id))
-    assert frame[["metric.time", "metric.time.low"]].values.tolist() == [[2.0, 1.5]]
+    assert frame[["metric.time", "metric.time.low"]].to_numpy().tolist() == [[2.0, 1.5]]

@@ -55,14 +55,14 @@ class SecretiveError(Exception):
     """Raises where Python looks for notes to print with it."""
 
     @property
-    def __notes__(self) -> list[str]:
+    def __notes__(self) -> list[str]:  # type: ignore[override]
         raise RuntimeError("no notes")
 
 
 @pytest.mark.parametrize(
     "error",
     [
-        SyntaxError("bad kernel", ("kernel.dsl", 3, 1, 4)),  # the last is the line's text
+        SyntaxError("bad kernel", ("kernel.dsl", 3, 1, 4)),  # type: ignore[arg-type]  # the line's text
         type("Nameless", (ValueError,), {"__module__": None})("bad kernel"),
         SecretiveError("bad kernel"),
     ],
