@@ -13,6 +13,7 @@ from types import TracebackType
 
 from autotune.measure.clocks import perf_counter, process_time
 from autotune.measure.cores.pace import Pace
+from autotune.measure.diagnostics import writable
 from autotune.provenance.host.pressure import pressure
 
 _GROWING = ("cpu_stall", "memory_stall", "io_stall", "steal", "own_switches", "own_wait")
@@ -132,7 +133,7 @@ def named_values(returned: object, default: str, goals: Collection[str] = ()) ->
     for name, value in named.items():
         if (name == default or name in goals) and type(value).__name__ in _FLAGS:
             raise TypeError(f"the metric {name!r} must be a number, not the flag {value}")
-    return {str(name): _number(value, str(name), "metric") for name, value in named.items()}
+    return {writable(str(name)): _number(value, str(name), "metric") for name, value in named.items()}
 
 
 def plain_numbers(numbers: Mapping[str, float], what: str) -> dict[str, float]:

@@ -177,8 +177,9 @@ class Reporter:
     def _report(self, curve: Curve, step: int, metrics: Mapping[str, float]) -> None:
         before = self.last.step if self.last is not None else -1
         values = named_values(metrics, curve.metric)
-        if step <= before or step < 0:
-            raise ValueError(f"a report of step {step} after one of step {before}: steps only go up, from 0")
+        if step <= before:
+            after = "" if self.last is None else f" after one of step {before}"
+            raise ValueError(f"a report of step {step}{after}: steps only go up, from 0")
         if curve.metric not in values:
             known = ", ".join(values) or "nothing"
             raise TypeError(

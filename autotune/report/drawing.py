@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autotune.report.numbers import MOST_DIGITS, say_value
 from autotune.report.text import one_line
@@ -43,6 +43,8 @@ SMALL = 8.5
 """The size of small text in points."""
 USUAL_TICK_DIGITS = 3
 """The number of digits of a tick with a unit, where these tell it from the next one."""
+MOST_DRAWN = 1e200
+"""Values are drawn no further out than this: matplotlib's arithmetic would overflow."""
 
 
 def words(text: object, most: int = 40) -> str:
@@ -70,9 +72,19 @@ def plot(height: float) -> tuple[Figure, Axes]:
     return figure, figure.axes[0]
 
 
+def drawable(values: Any) -> Any:
+    """Numbers as an array, limited to :data:`MOST_DRAWN`; positive ones also from below, for logarithms."""
+    import numpy as np
+
+    known = np.asarray(values, dtype=np.float64)
+    above = np.where((known > 0) & (known < 1 / MOST_DRAWN), 1 / MOST_DRAWN, known)
+    return np.where(np.isfinite(above), np.clip(above, -MOST_DRAWN, MOST_DRAWN), above)
+
+
 def intervals(axes: Axes, rows: Sequence[tuple[str, float, float, float, str]]) -> None:
     """A dot on a line for each ``(name, value, low, high, colour)``, from the top."""
-    for place, (_, value, low, high, colour) in enumerate(reversed(rows)):
+    for place, (_, *numbers, colour) in enumerate(reversed(rows)):
+        value, low, high = drawable(numbers)
         axes.hlines([place], [low], [high], color=colour, lw=2.6)
         axes.plot([value], [place], "o", ms=6, color=colour)
     axes.set_yticks(range(len(rows)), [name for name, *_ in reversed(rows)])

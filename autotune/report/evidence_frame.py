@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Any
 
 from autotune.measure.outcome import TIMELINE
@@ -40,6 +40,7 @@ def frame_of(
     columns: dict[str, list[Any]] = {name: [] for name in (*OTHERS, *NUMBERS)}
     metrics: dict[str, list[float]] = {}
     early: list[tuple[int, Observation]] = []
+    declared = {str(metric["name"]) for metric in study.metrics}
     stopping = bool((study.document.get("search") or {}).get("early_stopping"))
     count = 0
     for trial in store.brief_trials(study.id):
@@ -48,11 +49,10 @@ def frame_of(
             early.append((count, _observed(trial)))
         for name, value in _row(trial, goal).items():
             columns[name].append(value)
-        for name, e in trial.metrics.items():
-            for part, number in (("", e.value), (".low", e.low), (".high", e.high), (".n", float(e.n))):
-                own = metrics.setdefault(f"metric.{name}{part}", [])
-                own.extend([math.nan] * (count - len(own)))
-                own.append(_finite(number))
+        for column, number in _metrics(trial, declared).items():
+            own = metrics.setdefault(column, [])
+            own.extend([math.nan] * (count - len(own)))
+            own.append(number)
         count += 1
     for own in metrics.values():
         own.extend([math.nan] * (count - len(own)))
@@ -103,6 +103,15 @@ def _row(trial: BriefTrial, goal: MetricSpec) -> dict[str, Any]:
         "environment": trial.environment_hash,
         "peak_memory": trial.peak_memory,
     }
+
+
+def _metrics(trial: BriefTrial, declared: Container[str]) -> dict[str, float]:
+    """The metrics by their columns. Those of a declared one are its own, whatever else was returned."""
+    columns: dict[str, float] = {}
+    for name, e in sorted(trial.metrics.items(), key=lambda metric: metric[0] in declared):
+        for part, number in (("", e.value), (".low", e.low), (".high", e.high), (".n", e.n)):
+            columns[f"metric.{name}{part}"] = _finite(number)
+    return columns
 
 
 def _observed(trial: BriefTrial) -> Observation:

@@ -24,8 +24,6 @@ MOST_POINTS = 300
 BUCKETS = 60
 MOST_KNOBS = 14
 """How many knobs are drawn: the first ones of a frame."""
-MOST_DRAWN = 1e250
-"""Values are drawn no further out than this: matplotlib's arithmetic would overflow."""
 
 
 def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
@@ -33,7 +31,7 @@ def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
     if frame.empty or not frame["value"].notna().any():
         return drawing.nothing("no trial has a number yet")
     figure, axes = drawing.plot(3.2)
-    x, values = frame[by].to_numpy(), _drawable(frame["value"])
+    x, values = frame[by].to_numpy(), drawing.drawable(frame["value"])
     known = np.isfinite(values)
     if known.sum() > MOST_DOTS:
         _bands(axes, x[known], values[known], by == "tries")
@@ -41,12 +39,12 @@ def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
         axes.plot(x[known], values[known], "o", ms=3.2, color=TRIAL, mew=0, label="a trial")
     at = _thin(len(frame))
     if by == "tries":
-        low, high = _drawable(frame["random_low"])[at], _drawable(frame["random_high"])[at]
+        low, high = drawing.drawable(frame["random_low"])[at], drawing.drawable(frame["random_high"])[at]
         axes.fill_between(x[at], low, high, color=RANDOM, alpha=0.16, lw=0)
-        middle = _drawable(frame["random"])[at]
+        middle = drawing.drawable(frame["random"])[at]
         axes.plot(x[at], middle, "--", lw=1.6, color=RANDOM, label="random, expected (90 % band)")
     steps = np.union1d(at, _changes(frame["best"].to_numpy()))
-    best = _drawable(frame["best"])[steps]
+    best = drawing.drawable(frame["best"])[steps]
     axes.plot(x[steps], best, lw=2.2, color=BEST, drawstyle="steps-post", label="best so far")
     ends = _worth_showing(values[known], frame.attrs.get("goal", "minimize"))
     drawing.scale(axes, ends)
@@ -60,12 +58,6 @@ def convergence_figure(frame: pd.DataFrame, by: str = "tries") -> Figure:
     drawing.label(axes, "trials" if by == "tries" else "seconds of searching", frame.attrs.get("metric", ""))
     drawing.legend(axes)
     return figure
-
-
-def _drawable(values: Any) -> Any:
-    """The values of a column, limited to :data:`MOST_DRAWN`."""
-    known = values.to_numpy()
-    return np.where(np.isfinite(known), np.clip(known, -MOST_DRAWN, MOST_DRAWN), known)
 
 
 def _bands(axes: Any, x: Any, values: Any, logarithmic: bool) -> None:
@@ -103,7 +95,8 @@ def _limit(axes: Any, low: float, high: float) -> None:
     if not low < high:
         return
     if axes.get_yscale() == "log":
-        axes.set_ylim(low / (high / low) ** 0.06, high * (high / low) ** 0.06)
+        margin = high**0.06 / low**0.06  # their ratio itself may be too large
+        axes.set_ylim(low / margin, high * margin)
     else:
         margin = 0.08 * (high - low)
         axes.set_ylim(low - margin, high + margin)
@@ -256,6 +249,7 @@ def front_figure(frame: pd.DataFrame) -> Figure:
         )
     figure, axes = drawing.plot(3.2)
     one, other = (f"metric.{name}" for name in names[:2])
+    frame = frame.assign(**{column: drawing.drawable(frame[column]) for column in (one, other)})
     front = frame[frame["front"]].sort_values(one)
     rest = frame[~frame["front"]]
     rest = rest.iloc[:: max(1, len(rest) // MOST_DOTS)]

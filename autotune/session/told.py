@@ -87,7 +87,8 @@ def _unknown(given: Mapping[str, Measured], metrics: Sequence[MetricSpec]) -> It
     known = [metric.name for metric in metrics]
     for name in given:
         if name not in known:
-            yield Problem(f"unknown metric {name!r}", expected=", ".join(known), hint=nearest(name, known))
+            hint = nearest(str(name), known)
+            yield Problem(f"unknown metric {name!r}", expected=", ".join(known), hint=hint)
 
 
 def _status_problems(status: object) -> Iterator[Problem]:

@@ -109,7 +109,9 @@ def _row(study: StudyRecord, trial: TrialRecord | BriefTrial) -> dict[str, objec
         "readings": max((e.n for e in trial.metrics.values()), default=0),
     }
     row |= {f"knob.{name}": _cell(value) for name, value in trial.configuration.items()}
-    for name, estimate in trial.metrics.items():
+    # An objective may return more, under the names that the table has for these.
+    for name in (metric["name"] for metric in study.metrics if metric["name"] in trial.metrics):
+        estimate = trial.metrics[name]
         row |= {
             f"metric.{name}": estimate.value,
             f"metric.{name}.low": estimate.low,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 
@@ -49,3 +50,9 @@ def test_several_values_have_names(returned: object) -> None:
     """Optuna takes several objectives in their order."""
     with pytest.raises(TypeError, match=r"several by their names, as \{'time': 0.5, ...\}$"):
         named_values(returned, "time", ("time", "energy"))
+
+
+def test_a_metric_named_after_a_file_that_is_not_in_utf_8_can_be_written() -> None:
+    """Such a study had no report."""
+    name = os.fsdecode(b"size.caf\xe9")
+    assert named_values({"time": 1.0, name: 2.0}, "time") == {"time": 1.0, r"size.caf\udce9": 2.0}

@@ -147,7 +147,7 @@ def test_bounds_are_for_complete_runs() -> None:
         ([(1, {"lost": 1.0})], "must bring the metric 'loss'; that of step 1 has lost"),
         ([(1, {})], "has nothing"),
         ([(2, {"loss": 1.0}), (2, {"loss": 1.0})], "step 2 after one of step 2"),
-        ([(-1, {"loss": 1.0})], "steps only go up, from 0"),
+        ([(-1, {"loss": 1.0})], "report of step -1: steps only go up, from 0"),
         (
             [("1", {"loss": 1.0})],
             "must be a whole number, how many steps are done, not '1'",

@@ -18,6 +18,7 @@ from autotune.report.figures import (
     convergence_figure,
     failure_figure,
     finale_figure,
+    front_figure,
     importance_figure,
     steadiness_figure,
 )
@@ -101,6 +102,26 @@ def test_values_can_be_read_where_the_worst_are_cut_off(tmp_path: Path) -> None:
         written.trial({"tile": tile}, value)
     figure = convergence_figure(convergence(load_evidence(written.store)))
     assert len(ticks(figure, "y")) >= 3
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "values",
+    [(5e-324, 1e-300, 1.0), (1e-300, 1.0, 1.7e308), (1.5e308, 1.6e308, 1.7e308), (-1.7e308, 0, 1.7e308)],
+)
+def test_numbers_as_large_and_as_small_as_there_are_can_be_drawn(
+    values: Sequence[float], tmp_path: Path
+) -> None:
+    """A study in which failures were given the largest float had no report."""
+    both = pd.DataFrame({"metric.one": values, "metric.other": values[::-1], "front": [True, True, False]})
+    names = {"one": "", "other": "s"}
+    both.attrs |= {"goals": list(names), "units": names, "better": names}
+    written = Written(tmp_path)
+    for tile, value in enumerate(values):
+        written.trial({"tile": tile}, value)
+    found = convergence_figure(convergence(load_evidence(written.store)))
+    for figure in (found, finale_figure(contenders(values)), front_figure(both)):
+        figure.draw_without_rendering()
 
 
 @pytest.mark.parametrize("trials", [1, 2, 7])

@@ -57,6 +57,7 @@ def test_readings_may_be_any_sequence(tmp_path: Path, several: Any) -> None:
         ({"time": np.array([True, True])}, {}, "time is"),
         ({"time": [[1.0]]}, {}, "time is"),
         ({"time": 1.0, "eror": 0.0}, {}, "unknown metric 'eror'"),
+        ({"time": 1.0, 7: 0.0}, {}, "unknown metric 7"),
         ({"error": 0.0}, {}, "time missing"),
         ({"time": 1.0}, {"status": "great"}, "'great'"),
         ({"time": 1.0}, {"status": "running"}, "'running'"),

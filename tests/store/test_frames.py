@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from autotune.measure.outcome import Reading
+from autotune.measure.outcome import Estimate, Reading
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.frames import readings_frame, trials_frame
@@ -66,3 +66,15 @@ def test_a_trial_that_a_search_adds_meanwhile_is_left_out(store: Store) -> None:
     there = list(store.brief_trials(made.study.id))
     store.finish(made.trial(2).id, outcome())
     assert set(readings_frame(made.study, there, store.readings_of(made.study.id))["trial"]) == {0}
+
+
+@pytest.mark.parametrize("names", [("time", "time.low"), ("time.low", "time")])
+def test_what_an_objective_returns_beside_its_metrics_is_no_interval_of_theirs(
+    store: Store, names: tuple[str, ...]
+) -> None:
+    """The lower end of ``time`` was exported as the number ``time.low``."""
+    made = bench(store)
+    metrics = {name: Estimate(2.0 if name == "time" else 7.0, 1.5, 2.5, 3, 0.1) for name in names}
+    store.finish(made.trial(1).id, outcome(metrics=metrics))
+    frame = trials_frame(made.study, store.trials(made.study.id))
+    assert frame[["metric.time", "metric.time.low"]].to_numpy().tolist() == [[2.0, 1.5]]

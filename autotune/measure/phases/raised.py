@@ -49,7 +49,16 @@ class Failed(Exception):  # noqa: N818
 
 
 def failed(error: BaseException) -> Failed:
-    """How a trial ends if its objective raises ``error``."""
+    """How a trial ends if its objective raises ``error``, whose attributes may be anything, or raise."""
+    try:
+        return _failed(error)
+    except (Exception, SystemExit) as second:  # noqa: BLE001 - a SyntaxError with a number for its text, say
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        stderr = f"{frames}(the rest of the traceback cannot be shown: {describe(second)})"
+        return Failed(Status.CRASHED, describe(error), writable(both_ends(stderr)))
+
+
+def _failed(error: BaseException) -> Failed:
     if isinstance(error, Signal):
         message = describe(error, with_type=False)
         metrics = _numbers(error.metrics) if isinstance(error, WrongAnswer) else {}

@@ -57,14 +57,31 @@ _MEANINGS = (
         "check the indentation, and that every ':' above has a space after it; quote a text that holds ': '",
     ),
     (
+        "sequence entries are not allowed",
+        "a '- ' that begins no item here",
+        "begin each item on a line of its own, or write [a, b]; quote a text that begins with '- '",
+    ),
+    ("mapping keys are not allowed", "a '? ' that begins no key here", "quote a text that begins with '? '"),
+    ("scanning an a", "a name is missing behind * or &", "quote a text that begins with * or &"),
+    (
+        "block scalar",
+        "a text behind | or >, which begins on the next line",
+        "quote a text that begins with | or >",
+    ),
+    (
         "could not find expected ':'",
         "a key without its ':'",
         "write  key: value  with a space after the colon",
     ),
     (
-        "unknown escape character",
+        "double-quoted scalar",
         'an unknown escape in a "text"',
         "write \\\\ for a backslash, or use 'single quotes'",
+    ),
+    (
+        "<document start>",
+        "a text behind the end of the space",
+        "close each bracket once, and begin no line with %",
     ),
     ("end of stream", "a quoted text that does not end", "close the quote"),
     ("<stream end>", "the file ends inside brackets", "close every [ and {"),

@@ -38,7 +38,7 @@ class YamlScalar:
     text: str
     origin: Location
     """Where the text's first character stands, for :meth:`Location.at`; without a column where the letters
-    of the text do not stand in the file (escapes)."""
+    of the text do not stand in the file (rare escapes)."""
 
     def place(self, offset: int) -> Location:
         """Where the letter at ``offset`` of the text stands, or as near as can be said."""

@@ -49,3 +49,31 @@ def test_a_lack_of_memory_is_known_by_what_a_framework_says_of_it(error: Excepti
 def test_a_lack_of_memory_that_is_only_quoted_is_a_crash() -> None:
     error = RuntimeError("the compiler failed:\nbench.cc:3: catch (std::bad_alloc)")
     assert failed(error).status is Status.CRASHED
+
+
+class SecretiveError(Exception):
+    """Raises where Python looks for notes to print with it."""
+
+    @property
+    def __notes__(self) -> list[str]:  # type: ignore[override]
+        raise RuntimeError("no notes")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SyntaxError("bad kernel", ("kernel.dsl", 3, 1, 4)),  # type: ignore[arg-type]  # the line's text
+        type("Nameless", (ValueError,), {"__module__": None})("bad kernel"),
+        SecretiveError("bad kernel"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_exception_that_python_itself_cannot_print_is_a_crash(error: Exception) -> None:
+    """It had ended the whole search."""
+    try:
+        raise error
+    except Exception as caught:  # noqa: BLE001
+        found = failed(caught)
+    assert found.status is Status.CRASHED
+    assert found.message == f"{type(error).__name__}: {error}"
+    assert "test_raised.py" in found.stderr and "cannot be shown: " in found.stderr

@@ -25,6 +25,9 @@ class TestPlaces:
             ("'tile\n    * unrol <= 4'", "8:7"),
             ("&rule >\n    tile *\n\n    unrol <= 4", "10:5"),
             ("&rule 'tile * unrol <= 4'", "7:19"),
+            ("'''a'' != ''b'' and unrol <= 4'", "7:25"),
+            (r'"\"a\" != \"b\" and\n\tunrol <= 4"', "7:28"),
+            ('"tile <= 4\n    and \\"a\\" != unrol"', "8:18"),
             ('"tile \\x2a unrol <= 4"', "7"),
         ],
     )
