@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -227,6 +228,9 @@ class Objective:
     final: bool = False
     """Whether this is the re-measurement that defends a winner. Data that a search must not see, a test split
     say, may be used only then; a bound of such a metric holds for the winner."""
+
+    constant_inputs: Mapping[str, float] = MappingProxyType({})
+    """The inputs of the last :meth:`check` that were one number throughout, by name: the user is told so."""
 
     def __init__(self, context: Context) -> None:
         self.context = context

@@ -41,6 +41,9 @@ MISTAKE = "mistake"
 """In the facts of a failed trial: what was raised and where, if that is a mistake in the code that was run
 or something missing on the machine (:mod:`autotune.measure.phases.mistakes`)."""
 
+CONSTANT_INPUTS = "constant_inputs"
+"""In the facts of a trial of a kernel: the inputs of its check that were one number throughout, by name."""
+
 TIMELINE = "timeline"
 """In the facts of a trial: ``{stage: [began, ended, lane]}``, times in seconds since the epoch. The stages
 are ``prepare``, ``check`` (where it came before the trial's turn) and ``measure``; the lane is the number of

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from autotune.measure.kernels.guarded import FENCE_BYTE, GUARD_BYTE, POISON_BYTE, scaled_error
+from autotune.measure.kernels.guarded import FENCE_BYTE, FEW, GUARD_BYTE, POISON_BYTE, scaled_error
 from autotune.measure.objective import WrongAnswer
 
 Tensor = Any
@@ -100,6 +100,14 @@ class CheckedInputs:
             copy.verify(name)
         unchanged(self._before, self.tensors)
 
+    def constant(self) -> dict[str, float]:
+        """The inputs of :data:`FEW` or more floating-point numbers that are all the same, and that number."""
+        return {
+            name: float(_wide(tensor.reshape(-1)[:1].cpu()))
+            for name, tensor in self.tensors.items()
+            if tensor.is_floating_point() and tensor.numel() >= FEW and _is_constant(tensor)
+        }
+
 
 def copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Copies that share no memory with their originals, in the same layout."""
@@ -169,6 +177,12 @@ def _wide(tensor: Tensor) -> Tensor:
 
 def _is_inexact(tensor: Tensor) -> bool:
     return bool(tensor.is_floating_point() or tensor.is_complex())
+
+
+def _is_constant(tensor: Tensor) -> bool:
+    """By its bytes: not every device compares numbers of eight bits."""
+    elements = _bytes(tensor).view(-1, tensor.element_size())
+    return bool((elements == elements[0]).all())
 
 
 def _bytes(tensor: Tensor) -> Tensor:

@@ -50,6 +50,7 @@ class ArrayObjective(KernelObjective):
 
     def _check(self, loaded: Any, rng: np.random.Generator) -> float:
         inputs = CheckedInputs(self.make_inputs(rng))
+        self.constant_inputs = inputs.constant()
         expected = self.reference({name: array.copy() for name, array in inputs.arrays.items()})
         guarded = {name: GuardedArray(shape, dtype) for name, (shape, dtype) in self.outputs().items()}
         for output in guarded.values():

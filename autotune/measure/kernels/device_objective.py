@@ -184,6 +184,7 @@ class DeviceObjective(KernelObjective):
 
     def _check(self, loaded: Any, rng: np.random.Generator) -> float:
         inputs = CheckedInputs(self.make_inputs(rng))
+        self.constant_inputs = inputs.constant()
         expected = self.reference(copies(inputs.tensors))
         once = partial(self._check_once, inputs, expected, self._guarded())
         error = max(once(loaded) for _ in range(CHECKS if self.device.type == "cuda" else 1))

@@ -45,6 +45,10 @@ def _is_plain(array: Array) -> bool:
     return type(array) is np.ndarray and array.flags.c_contiguous and not array.dtype.hasobject
 
 
+FEW = 64
+"""An array of fewer elements may well hold one number throughout: a scale, a bias."""
+
+
 class GuardedArray:
     """An output array that notices writes outside itself, or an input that shows reads outside itself.
 
@@ -111,6 +115,15 @@ class CheckedInputs:
         for name, array in self.arrays.items():
             if _fingerprint(array) != self._before[name]:
                 raise WrongAnswer(f"changes its input {name}")
+
+    def constant(self) -> dict[str, float]:
+        """The inputs of :data:`FEW` or more floating-point numbers that are all the same, and that number."""
+        arrays = {name: np.asarray(array) for name, array in self.arrays.items()}
+        return {
+            name: float(array.flat[0])
+            for name, array in arrays.items()
+            if array.dtype.kind == "f" and array.size >= FEW and (array == array.flat[0]).all()
+        }
 
 
 def _fingerprint(array: Array) -> bytes:

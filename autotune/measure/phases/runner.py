@@ -19,7 +19,7 @@ from autotune.measure.cores.pace import Pace
 from autotune.measure.forked import forks_end_here
 from autotune.measure.memory import PeakMemory
 from autotune.measure.objective import Baseline, Code, Objective
-from autotune.measure.outcome import CODE, RESOURCES, Estimate, Outcome, Reading
+from autotune.measure.outcome import CODE, CONSTANT_INPUTS, RESOURCES, Estimate, Outcome, Reading
 from autotune.measure.phases.gathering import NoNotes, Notes, Trial
 from autotune.measure.phases.meter import Meter
 from autotune.measure.phases.mistakes import MissingMetricError
@@ -222,6 +222,8 @@ class Runner:
                     f"check() must return metrics by name, or nothing, not {returned!r:.80}:"
                     " where the answer is wrong it raises WrongAnswer"
                 )
+            if constant := self.objective.constant_inputs:
+                trial.facts[CONSTANT_INPUTS] = dict(constant)
             values = named_values(returned or {}, self._goal.name, self._goals)
             trial.take_checked([Reading(name, value) for name, value in values.items()])
             if unacceptable := beyond_bounds(self._metrics, trial.checked):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from autotune.errors import listed
-from autotune.measure.outcome import LEFT_RUNNING, OWN_DEFAULTS, UNREACHED, Outcome
+from autotune.measure.outcome import CONSTANT_INPUTS, LEFT_RUNNING, OWN_DEFAULTS, UNREACHED, Outcome
 from autotune.session.remarks.oversubscribed import say_oversubscribed
 from autotune.session.remarks.substituted import say_substituted
 from autotune.space.space import Space
@@ -100,6 +100,19 @@ def _no_time(number: int, outcome: Outcome, spec: StudySpec) -> str:
     return ""
 
 
+def _constant_inputs(number: int, outcome: Outcome, spec: StudySpec) -> str:
+    """A remark on inputs of a kernel that are one number throughout, such as zeros."""
+    found = outcome.facts.get(CONSTANT_INPUTS)
+    if not isinstance(found, dict):
+        return ""
+    inputs = ", ".join(f"{name!r} is {value:g}" for name, value in found.items())
+    return (
+        f"of the inputs, {inputs} throughout: on such data a GPU takes less power and may be a tenth faster"
+        " than on what differs, and wrong answers may look right. Unless it is so in use, make_inputs(rng)"
+        " should draw it from rng"
+    )
+
+
 def _left_behind(number: int, outcome: Outcome, spec: StudySpec) -> str:
     """A remark on processes that a command started and that outlived its run."""
     found = outcome.facts.get(LEFT_RUNNING)
@@ -158,6 +171,7 @@ _ONCE: tuple[Remark, ...] = (
     lambda number, outcome, _: say_oversubscribed({number: outcome.facts}),
     lambda number, outcome, _: say_substituted({number: outcome.facts}),
     _no_time,
+    _constant_inputs,
     _left_behind,
     _read_for_long,
 )

@@ -19,7 +19,7 @@ from autotune.measure.gpu.tensors import (
     tensor_error,
     unchanged,
 )
-from autotune.measure.kernels.guarded import scaled_error
+from autotune.measure.kernels.guarded import FEW, scaled_error
 from autotune.measure.objective import WrongAnswer
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
@@ -127,3 +127,18 @@ def test_a_changed_bit_of_an_input_is_noticed_even_where_it_is_nan() -> None:
     unchanged({"x": before}, {"x": before.clone()})
     with pytest.raises(WrongAnswer, match="changes its input x"):
         unchanged({"x": before}, {"x": torch.tensor([1.0, 2.0])})
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "float8_e4m3fn"])
+def test_inputs_that_are_one_number_throughout_are_named(name: str) -> None:
+    kind = getattr(torch, name)
+    inputs = CheckedInputs(
+        {
+            "zeros": torch.zeros(8, FEW // 8).to(kind),
+            "halves": torch.full((FEW, 2), 0.5).to(kind).t(),
+            "rising": torch.arange(FEW).float().to(kind),
+            "few": torch.zeros(FEW - 1).to(kind),
+            "mask": torch.ones(FEW, dtype=torch.int32),
+        }
+    )
+    assert inputs.constant() == {"zeros": 0.0, "halves": 0.5}

@@ -16,6 +16,7 @@ from hypothesis.extra import numpy as hnp
 from autotune.measure.kernels.array_objective import READING_SECONDS, ArrayObjective
 from autotune.measure.kernels.guarded import (
     ALIGNMENT,
+    FEW,
     GUARD_BYTES,
     CheckedInputs,
     GuardedArray,
@@ -23,6 +24,10 @@ from autotune.measure.kernels.guarded import (
     scaled_error,
 )
 from autotune.measure.objective import Context, WrongAnswer
+from autotune.measure.outcome import CONSTANT_INPUTS
+from autotune.measure.phases.runner import Runner
+from autotune.space.spec import MeasureSettings, MetricSpec
+from autotune.status import Status
 
 CONTEXT = Context({}, {}, Path())
 
@@ -380,3 +385,33 @@ def test_integers_of_any_kinds_are_compared_to_the_last_digit() -> None:
     assert scaled_error("x", signed.astype(np.uint64), signed, 0.0) == 0
     with pytest.raises(WrongAnswer):
         scaled_error("x", signed.astype(np.uint64) - np.uint64(1), signed, 0.0)
+
+
+class Constant(ArrayObjective):
+    """out = a + b, of inputs of which some are one number throughout."""
+
+    def make_inputs(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        drawn = rng.random(FEW)
+        return {
+            "a": np.zeros((8, FEW // 8), np.float32),
+            "b": drawn,
+            "c": np.full(FEW, 2.5)[::-1],
+            "few": np.ones(FEW - 1),
+            "mask": np.ones(FEW, np.int32),
+            "none": np.full(FEW, np.nan),
+        }
+
+    def outputs(self) -> dict[str, Any]:
+        return {"out": ((FEW,), np.float64)}
+
+    def reference(self, inputs: Any) -> dict[str, np.ndarray]:
+        return {"out": inputs["a"].reshape(-1) + inputs["b"]}
+
+    def call(self, loaded: None, inputs: Any, outputs: Any) -> None:
+        outputs["out"][:] = self.reference(inputs)["out"]
+
+
+def test_inputs_that_are_one_number_throughout_are_in_the_facts_of_the_trial() -> None:
+    runner = Runner(Constant(CONTEXT), [MetricSpec("time", "minimize", "s")], MeasureSettings(max_readings=3))
+    outcome = runner.measure(lambda: None, 0)
+    assert outcome.status is Status.OK and outcome.facts[CONSTANT_INPUTS] == {"a": 0.0, "c": 2.5}

@@ -356,3 +356,19 @@ def test_a_trial_is_looked_at_and_settled_unless_it_is_hopeless() -> None:
     assert [r.discarded for r in second.readings if r.metric == "time"].count("unsettled") >= 3
     hopeless = outcome(1e-12)
     assert hopeless.status is Status.PRUNED and not objective.monitor.settled
+
+
+class Zeros(Kernel):
+    rows = 20
+
+    def make_inputs(self, rng: np.random.Generator) -> Mapping[str, Any]:
+        return {"x": torch.zeros(self.rows, 5)}
+
+
+@pytest.mark.parametrize(("kind", "expected"), [(Zeros, {"x": 0.0}), (Kernel, {})])
+def test_a_check_notes_inputs_that_are_one_number_throughout(
+    kind: type[Kernel], expected: Mapping[str, float]
+) -> None:
+    kernel = kind(context())
+    kernel.check(lambda x, out: torch.add(x, 1, out=out), np.random.default_rng(0))
+    assert kernel.constant_inputs == expected

@@ -10,7 +10,15 @@ import numpy as np
 
 import autotune
 from autotune.measure.objective import Context
-from autotune.measure.outcome import LEFT_RUNNING, OWN_DEFAULTS, READY_THREADS, UNREACHED, Estimate, Outcome
+from autotune.measure.outcome import (
+    CONSTANT_INPUTS,
+    LEFT_RUNNING,
+    OWN_DEFAULTS,
+    READY_THREADS,
+    UNREACHED,
+    Estimate,
+    Outcome,
+)
 from autotune.measure.readings import Sample
 from autotune.session.remarks.remarks import Remarks
 from autotune.space.reading.reader import parse_family, parse_spec
@@ -44,6 +52,13 @@ def test_each_knob_that_never_gets_there_is_named_once() -> None:
 def test_one_that_decides_whether_another_exists_acts_by_that() -> None:
     assert heard(Remarks(), "tiled") == []
     assert "the knob 'depth' never" in heard(Remarks(), "tiled", "depth")[0]
+
+
+def test_inputs_that_are_one_number_are_said_once() -> None:
+    remarks, outcome = Remarks(), Outcome(Status.OK, facts={CONSTANT_INPUTS: {"a": 0.0, "b": 1.5}})
+    [text] = remarks.on(0, outcome, SPEC)
+    assert text.startswith("of the inputs, 'a' is 0, 'b' is 1.5 throughout: ")
+    assert list(remarks.on(1, outcome, SPEC)) == []
 
 
 def test_other_defaults_of_the_script_are_said_since_the_speed_up_is_over_those_of_the_space() -> None:
