@@ -7,9 +7,11 @@ are standard ones of the literature on global optimisation (S. Surjanovic and D.
 Simulation Experiments*), each knob scaled to [0, 1], the optimum at 1, with readings that are off by 0.01 (a
 standard deviation). The regret is that of the best configuration tried, without noise; given is the median
 over seeds, after 10, 20 and 30 tries. The default, which every strategy tries first, is drawn at random. The
-constants of the prior were chosen on the functions marked as *seen*. With ``--whole`` each knob is a range of
-the integers from 0 to 1,000 instead: as sizes, depths and counts of threads are. With ``--after 100,200,300``
-searches are as long as that.
+constants of the prior were chosen on the functions marked as *seen*. With ``--knobs integer`` each is a range
+of the integers from 0 to 1,000 instead: as sizes, depths and counts of threads are. With ``--knobs mixed``
+every third knob is a list of twelve values, the best one among them, and a choice of three kinds says where
+the optimum is: of two kinds it is mirrored, and higher. With ``--after 100,200,300`` searches are as long as
+that.
 """
 
 from __future__ import annotations
@@ -18,14 +20,17 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune.search.contract import Observation, Problem
 from autotune.search.registry import make_strategy
-from autotune.space.knobs import FloatRange, IntegerRange
+from autotune.space.configuration import Configuration
+from autotune.space.knobs import Choice, FloatRange, IntegerRange, OrderedValues
+from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -46,17 +51,33 @@ Floats = NDArray[np.float64]
 AFTER = (10, 20, 30)
 NOISE = 0.01
 WHOLE = 1000
-"""The last integer of a range, with ``--whole``."""
+"""The last integer of a range, of ``integer`` knobs."""
+LISTED = 12
+"""How many values a list of ``mixed`` knobs has."""
+KINDS = {"best": 0.0, "second": 0.3, "third": 0.6}
+"""The choice of ``mixed`` knobs, and how much higher the optimum of each kind is, in standard deviations of
+the function."""
+Form = Literal["continuous", "integer", "mixed"]
 LOSS = (MetricSpec("loss", "minimize"),)
 
 
 @dataclass(frozen=True)
 class Function:
-    """Of ``knobs`` positions in [0, 1]: how far above its lowest value it is there."""
+    """Of positions in [0, 1]: how far above its lowest value it is there, and one place where that is."""
 
-    knobs: int
+    lowest_at: tuple[float, ...]
     above: Callable[[Floats], float]
     seen: bool = False
+
+    @property
+    def knobs(self) -> int:
+        return len(self.lowest_at)
+
+    @cached_property
+    def spread(self) -> float:
+        """Its standard deviation over random positions."""
+        at = np.random.default_rng(0).random((400, self.knobs))
+        return float(np.std([self.above(position) for position in at]))
 
 
 def branin(at: Floats) -> float:
@@ -124,38 +145,63 @@ def valley(at: Floats) -> float:
 
 
 FUNCTIONS = {
-    "Branin": Function(2, branin, seen=True),
-    "Ackley 2": Function(2, ackley, seen=True),
-    "Hartmann 3": Function(3, partial(hartmann, _WIDTHS_3, _PEAKS_3, 3.86278), seen=True),
-    "valley 3": Function(3, valley, seen=True),
-    "Hartmann 6": Function(6, partial(hartmann, _WIDTHS_6, _PEAKS_6, 3.32237), seen=True),
-    "six-hump camel": Function(2, camel),
-    "Rosenbrock 3": Function(3, rosenbrock),
-    "Levy 4": Function(4, levy),
-    "valley 4": Function(4, valley),
-    "Styblinski-Tang 5": Function(5, styblinski),
+    "Branin": Function((0.5428, 0.1517), branin, seen=True),
+    "Ackley 2": Function((0.3, 0.3), ackley, seen=True),
+    "Hartmann 3": Function(
+        (0.114614, 0.555649, 0.852547), partial(hartmann, _WIDTHS_3, _PEAKS_3, 3.86278), seen=True
+    ),
+    "valley 3": Function((0.35, 0.475, 0.6), valley, seen=True),
+    "Hartmann 6": Function(
+        (0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573),
+        partial(hartmann, _WIDTHS_6, _PEAKS_6, 3.32237),
+        seen=True,
+    ),
+    "six-hump camel": Function((0.51497, 0.32185), camel),
+    "Rosenbrock 3": Function((2 / 3,) * 3, rosenbrock),
+    "Levy 4": Function((0.55,) * 4, levy),
+    "valley 4": Function(tuple(np.linspace(0.35, 0.6, 4).tolist()), valley),
+    "Styblinski-Tang 5": Function((0.2096466,) * 5, styblinski),
 }
 
 
-def regrets(name: str, strategy: str, seed: int, tries: int, *, whole: bool = False) -> list[float]:
+def made_knobs(function: Function, form: Form, rng: np.random.Generator) -> list[Knob]:
+    """The knobs of a search; defaults are drawn."""
+    made: list[Knob] = []
+    for number, start in enumerate(rng.random(function.knobs)):
+        name = f"x{number}"
+        if form == "integer":
+            made.append(IntegerRange(name, 0, WHOLE, default=int(WHOLE * start)))
+        elif form == "mixed" and number % 3 == 1:
+            values = sorted({*np.linspace(0.0, 1.0, LISTED - 1).tolist(), function.lowest_at[number]})
+            made.append(OrderedValues(name, tuple(values), default=values[int(start * len(values))]))
+        else:
+            made.append(FloatRange(name, 0.0, 1.0, default=float(start)))
+    if form == "mixed":
+        made.append(Choice("kind", tuple(KINDS), default=str(rng.choice([*KINDS]))))
+    return made
+
+
+def above(function: Function, configuration: Configuration) -> float:
+    """How far a configuration is above the optimum of all."""
+    scale = WHOLE if isinstance(configuration["x0"], int) else 1
+    numbers = [float(configuration[f"x{number}"]) for number in range(function.knobs)]
+    at = np.array(numbers) / scale
+    kind = str(configuration.get("kind", "best"))
+    return function.above(at if kind == "best" else 1.0 - at) + KINDS[kind] * function.spread
+
+
+def regrets(name: str, strategy: str, seed: int, tries: int, *, form: Form = "continuous") -> list[float]:
     """Of one search: how far the best of its tries is above the optimum, after each."""
     function = FUNCTIONS[name]
     rng = problem_random(seed, name)
-    scale = WHOLE if whole else 1
-    knobs = tuple(
-        IntegerRange(f"x{number}", 0, WHOLE, default=int(WHOLE * start))
-        if whole
-        else FloatRange(f"x{number}", 0.0, 1.0, default=float(start))
-        for number, start in enumerate(rng.random(function.knobs))
-    )
-    searcher = make_strategy(strategy, Problem(Space(knobs), LOSS, tries), seed)
+    searcher = make_strategy(strategy, Problem(Space(made_knobs(function, form, rng)), LOSS, tries), seed)
     found, best = [], math.inf
     for _ in range(tries):
         configuration = searcher.ask()[0].configuration
-        above = function.above(np.array([configuration[knob.name] for knob in knobs], dtype=float) / scale)
-        told = 1.0 + above + NOISE * float(rng.standard_normal())
+        height = above(function, configuration)
+        told = 1.0 + height + NOISE * float(rng.standard_normal())
         searcher.tell([Observation(configuration, Status.OK, {"loss": told})])
-        best = min(best, above)
+        best = min(best, height)
         found.append(best)
     return found
 
@@ -194,12 +240,14 @@ def main() -> None:
     parser.add_argument("--strategies", default="auto,skopt-gp,optuna-gp,optuna-tpe,random")
     parser.add_argument("--seeds", type=at_least_one, default=10)
     parser.aside("--jobs", type=at_least_one, default=1)
-    parser.add_argument("--whole", action="store_true", help="knobs of integers from 0 to 1,000")
+    parser.add_argument(
+        "--knobs", choices=get_args(Form), default="continuous", help="of which form they are"
+    )
     parser.add_argument("--after", default=",".join(map(str, AFTER)), help="tries after which to look")
     asked = parser.read()
     after = [int(tries) for tries in asked.after.split(",")]
     strategies = known_strategies(asked.strategies)
-    search = partial(regrets, tries=max(after), whole=asked.whole)
+    search = partial(regrets, tries=max(after), form=asked.knobs)
     runs = search_all(search, FUNCTIONS, strategies, range(asked.seeds), asked.jobs)
     about = (
         f"{software('optuna', 'scikit-optimize')}. Regret of the best configuration tried after"
@@ -207,7 +255,7 @@ def main() -> None:
         f" {NOISE}. The constants of the prior were chosen on the functions marked as seen. A mean logarithm"
         f" counts no regret as less than {NOISE}."
     )
-    title = f"Smooth functions of {'integer' if asked.whole else 'continuous'} knobs"
+    title = f"Smooth functions of {asked.knobs} knobs"
     publish(page(title, asked.command, about, table(strategies, runs, after)), asked.out)
 
 

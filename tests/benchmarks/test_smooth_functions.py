@@ -2,31 +2,51 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
-from benchmarks.smooth_functions import FUNCTIONS, mean_logarithms, regrets, table
-
-OPTIMA = {
-    "Branin": (0.5428, 0.1517),
-    "Ackley 2": (0.3, 0.3),
-    "Hartmann 3": (0.114614, 0.555649, 0.852547),
-    "valley 3": (0.35, 0.475, 0.6),
-    "Hartmann 6": (0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573),
-    "six-hump camel": (0.51497, 0.32185),
-    "Rosenbrock 3": (2 / 3,) * 3,
-    "Levy 4": (0.55,) * 4,
-    "valley 4": tuple(np.linspace(0.35, 0.6, 4)),
-    "Styblinski-Tang 5": (0.2096466,) * 5,
-}
+from autotune.space.configuration import Configuration, Value
+from autotune.space.space import Space
+from benchmarks.smooth_functions import (
+    FUNCTIONS,
+    KINDS,
+    WHOLE,
+    Form,
+    above,
+    made_knobs,
+    mean_logarithms,
+    regrets,
+    table,
+)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_optimum_is_where_it_is_known_to_be(name: str) -> None:
     function = FUNCTIONS[name]
-    assert function.above(np.array(OPTIMA[name])) == pytest.approx(0.0, abs=2e-3)
+    assert function.above(np.array(function.lowest_at)) == pytest.approx(0.0, abs=2e-3)
     rng = np.random.default_rng(1)
     assert min(function.above(at) for at in rng.random((2000, function.knobs))) > -1e-4
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("form", get_args(Form))
+def test_the_optimum_is_among_the_configurations_of_each_form(name: str, form: Form) -> None:
+    function = FUNCTIONS[name]
+    space = Space(made_knobs(function, form, np.random.default_rng(0)))
+    best: dict[str, Value] = {"kind": "best"} if form == "mixed" else {}
+    for number, at in enumerate(function.lowest_at):
+        best[f"x{number}"] = round(WHOLE * at) if form == "integer" else at
+    assert above(function, space.configuration(best)) < 0.01 * function.spread
+
+
+def test_of_other_kinds_it_is_mirrored_and_higher() -> None:
+    function = FUNCTIONS["valley 3"]
+    for kind, height in KINDS.items():
+        at = [at if kind == "best" else 1.0 - at for at in function.lowest_at]
+        there = Configuration({"kind": kind, **{f"x{number}": x for number, x in enumerate(at)}})
+        assert above(function, there) == pytest.approx(height * function.spread)
 
 
 def test_a_search_is_repeated_by_its_seed() -> None:

@@ -14,14 +14,14 @@ from autotune.space.knobs import Choice, FloatRange, IntegerRange, OrderedValues
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
-from benchmarks.smooth_functions import regrets
+from benchmarks.smooth_functions import Form, regrets
 
 LOSS = (MetricSpec("loss", "minimize"),)
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["continuous", "integers"])
-def test_a_smooth_function_is_solved_in_some_tries(whole: bool) -> None:
-    ends = [regrets("Branin", "auto", seed, 25, whole=whole)[-1] for seed in range(5)]
+@pytest.mark.parametrize("form", ["continuous", "integer"])
+def test_a_smooth_function_is_solved_in_some_tries(form: Form) -> None:
+    ends = [regrets("Branin", "auto", seed, 25, form=form)[-1] for seed in range(5)]
     assert statistics.median(ends) < 0.1  # random search is at 1 after 30
 
 
