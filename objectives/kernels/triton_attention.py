@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 import triton
@@ -138,7 +138,6 @@ class Attention(TritonObjective):
     it deviates from zero, since v is standard normal.
     """
 
-    sources: ClassVar[tuple[str, ...]] = ("triton_objective.py", "triton_compile.py")
     sizes = ("batch", "heads", "length", "keys", "head_dim")
     workload_facts = (*TritonObjective.device_facts, *sizes, "causal", "dtype", "precision")
 

@@ -15,7 +15,7 @@ The oracle is the product in float64. Vendor baseline: torch's matrix product, w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -58,12 +58,6 @@ SUM_BLOCK = 1024
 class Gemm(TritonObjective):
     """C = A B. Metrics: ``time`` in seconds, ``error`` over the largest entry of C."""
 
-    sources: ClassVar[tuple[str, ...]] = (
-        "triton_objective.py",
-        "triton_compile.py",
-        "triton_gemm_kernels.py",
-        "triton_padding.py",
-    )
     workload_facts = (*TritonObjective.device_facts, "m", "n", "k", "dtype", "precision", "b_order")
 
     _one: torch.Tensor

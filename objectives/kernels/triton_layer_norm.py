@@ -12,7 +12,7 @@ The oracle is the definition in float64. Vendor baseline: torch's layer norm.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -84,7 +84,6 @@ def layer_norm(
 class LayerNorm(TritonObjective):
     """y = layer norm of x along its rows, with weight and bias. Metrics: ``time`` in seconds, ``error``."""
 
-    sources: ClassVar[tuple[str, ...]] = ("triton_objective.py", "triton_compile.py")
     workload_facts = (*TritonObjective.device_facts, "rows", "columns", "dtype")
 
     def __init__(self, context: Context) -> None:

@@ -12,7 +12,7 @@ than the largest. Vendor baseline: torch's softmax.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 import triton
@@ -71,7 +71,6 @@ def softmax(
 class Softmax(TritonObjective):
     """y = softmax of x along its rows. Metrics: ``time`` in seconds, ``error`` relative to each entry."""
 
-    sources: ClassVar[tuple[str, ...]] = ("triton_objective.py", "triton_compile.py")
     workload_facts = (*TritonObjective.device_facts, "rows", "columns", "dtype")
 
     def __init__(self, context: Context) -> None:
