@@ -17,14 +17,11 @@ from typing import Any
 
 import matmul_rank
 import numpy as np
-import testbed
-from described import number
+from linked_objective import LinkedObjective, number
 from matmul_plan import LAYOUTS, WORLD, Plan, blocks
 
 from autotune.measure.cores.pinning import allowed_here
 from autotune.measure.groups.device import Device, Link
-from autotune.measure.groups.network import Network
-from autotune.measure.groups.objective import GroupObjective
 from autotune.measure.objective import Baseline, Context, Infeasible, OutOfMemory, WrongAnswer
 from autotune.measure.readings import Sample
 
@@ -32,7 +29,7 @@ MOST_SEED = 2**31
 STALL_SECONDS = 20.0
 
 
-class DistributedMatmul(GroupObjective):
+class DistributedMatmul(LinkedObjective):
     workload_facts = ("n", "limit", "bandwidth", "latency", "cpu")
 
     def __init__(self, context: Context) -> None:
@@ -47,9 +44,6 @@ class DistributedMatmul(GroupObjective):
             raise Infeasible("the latency is that of links, which need a bandwidth")
         link = None if bandwidth is None else Link(bandwidth, latency or 0.0)
         self.devices = (Device(allowed_here(), number(workload, "cpu", "workload"), None, link),) * WORLD
-
-    def network(self, devices: Sequence[Device]) -> Network:
-        return testbed.network_for(devices)
 
     def load(self, prepared: Any) -> Plan:
         return prepared if isinstance(prepared, Plan) else Plan(**prepared)
