@@ -56,7 +56,7 @@ class AsyncSgd(DistributedObjective):
         self._checked: dict[int, float] = {}
 
     def load(self, prepared: Any) -> Plan:
-        return prepared if isinstance(prepared, Plan) else Plan.of(prepared)
+        return Plan(**prepared)
 
     def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
         """The averaged synchronous server, allreduce and one process come to the same parameters.

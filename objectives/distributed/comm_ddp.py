@@ -52,7 +52,7 @@ class DataParallel(DistributedObjective):
         return 4 * 32 * (width * width * between + 74 * width) / self.bandwidth
 
     def load(self, prepared: Any) -> Plan:
-        return prepared if isinstance(prepared, Plan) else Plan.of(prepared)
+        return Plan(**prepared)
 
     def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
         """All ranks have the same parameters, and they and the loss are those of one process."""

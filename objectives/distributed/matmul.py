@@ -46,7 +46,7 @@ class DistributedMatmul(LinkedObjective):
         self.devices = (Device(allowed_here(), number(workload, "cpu", "workload"), None, link),) * WORLD
 
     def load(self, prepared: Any) -> Plan:
-        return prepared if isinstance(prepared, Plan) else Plan(**prepared)
+        return Plan(**prepared)
 
     def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
         """The product of fresh matrices is that in float64, but for rounding."""

@@ -89,7 +89,7 @@ class Placement(LinkedObjective):
     # -- the way of a configuration ------------------------------------------------------------
 
     def load(self, prepared: Any) -> Plan:
-        plan = prepared if isinstance(prepared, Plan) else Plan.of(prepared, self.model.names, self.names)
+        plan = Plan.of(prepared, self.model.names, self.names)
         self._require_parts(plan.micro_batches)
         return plan
 

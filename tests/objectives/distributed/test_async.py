@@ -130,6 +130,6 @@ def test_who_is_sent_on_is_never_further_ahead_than_allowed(clocks: list[int], s
 def test_the_ready_spaces_are_this_objective() -> None:
     for name in ("async-sgd", "async-sgd-straggler"):
         spec = read_spec(FOLDER.parents[1] / "searchspaces" / f"{name}.yaml")
-        assert Plan.of(spec.space.default()) == Plan()
+        assert Plan(**spec.space.default()) == Plan()
         cpus = [device.cpu for device in AsyncSgd(Context(spec.workload, {}, FOLDER)).devices]
         assert cpus == [None, None, None, 0.1 if "straggler" in name else None]

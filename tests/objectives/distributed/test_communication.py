@@ -215,9 +215,10 @@ def test_buckets_hold_every_tensor_once_and_no_more_than_they_must(
 
 
 def test_the_ready_spaces_begin_with_what_the_backend_does() -> None:
-    for name, plan in (("comm-allreduce", Reduction), ("comm-ddp", Plan)):
-        spec = read_spec(SPACES / f"{name}.yaml")
-        found: Any = plan.of(spec.space.default())
+    of_allreduce, of_ddp = (
+        read_spec(SPACES / f"{name}.yaml").space.default() for name in ("comm-allreduce", "comm-ddp")
+    )
+    for found in (Reduction.of(of_allreduce), Plan(**of_ddp)):
         assert (found.threads, found.connections, found.algorithm) == (2, 1, "gloo")
         assert found.compression == "none" and found.congestion == "host"
 
