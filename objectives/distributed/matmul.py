@@ -18,7 +18,7 @@ from typing import Any
 import matmul_rank
 import numpy as np
 from linked_objective import LinkedObjective, number
-from matmul_plan import LAYOUTS, WORLD, Plan, blocks
+from matmul_plan import LAYOUTS, WORLD, Plan, block_of
 
 from autotune.measure.cores.pinning import allowed_here
 from autotune.measure.groups.device import Device, Link
@@ -54,7 +54,7 @@ class DistributedMatmul(LinkedObjective):
         parts = self._multiply(loaded, seed, True)
         found = np.full((n, n), np.nan)
         for rank, one in enumerate(parts):
-            block = blocks(loaded, rank, n)["c"]
+            block = block_of(loaded, rank, n)
             found[slice(*block.rows), slice(*block.columns)] = one.product
         a, b = (matmul_rank.part(seed, number, n, (0, n), (0, n)).astype(np.float64) for number in (0, 1))
         # Each sum has n terms of size 1; a float32 rounds by 6e-8.
