@@ -152,7 +152,6 @@ class Attention(TritonObjective):
             raise Infeasible(f"causal needs as many keys as queries, not {self.keys} and {self.length}")
         self.dtype = float_type(context)
         self.precision = context.choice("precision", PRECISIONS, default="tf32")
-        self.rounds = self.precision == "tf32"
         self.arithmetic = (
             self.precision if self.dtype is torch.float32 else str(self.dtype).removeprefix("torch.")
         )

@@ -72,10 +72,10 @@ class Gemm(TritonObjective):
         if self.float8 and self.capability is not None and self.capability < 8.9:
             raise Infeasible(f"{name} needs compute capability 8.9, this device has {self.capability}")
         self.precision = context.choice("precision", PRECISIONS, default="tf32")
-        self.rounds = self.precision == "tf32"
         usual = "column" if self.float8 else "row"
         self.column_b = context.choice("b_order", ("row", "column"), default=usual) == "column"
-        self.tolerance = TOLERANCES[self.precision if name == "float32" else name]
+        self.arithmetic = self.precision if name == "float32" else name
+        self.tolerance = TOLERANCES[self.arithmetic]
 
     # -- the problem -------------------------------------------------------------------------
 
@@ -100,9 +100,8 @@ class Gemm(TritonObjective):
         read = (self.m * self.k + self.k * self.n) * self.dtype.itemsize
         written = self.m * self.n * self.outputs()["c"][1].itemsize
         # Tensor cores are as fast in both types of 8 bits, and the peak is measured in one.
-        arithmetic = "float8_e4m3fn" if self.float8 else str(self.dtype).removeprefix("torch.")
-        if self.dtype is torch.float32 and self.rounds:
-            arithmetic = "tf32"
+        peaks = {"ieee": "float32", "float8_e5m2": "float8_e4m3fn"}
+        arithmetic = peaks.get(self.arithmetic, self.arithmetic)
         return Work(read + written, 2 * self.m * self.n * self.k, arithmetic)
 
     def _b(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:

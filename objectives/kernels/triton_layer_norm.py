@@ -19,7 +19,7 @@ import torch
 import triton
 import triton.language as tl
 from triton_compile import Launch
-from triton_objective import Shape, TritonObjective, float_type
+from triton_objective import ROW_TOLERANCES, Shape, TritonObjective, float_type
 
 from autotune.measure.kernels.roofline import Work
 from autotune.measure.objective import Context
@@ -27,8 +27,6 @@ from autotune.space.configuration import Configuration
 
 EPSILON = 1e-5
 """Added to the variance, as torch does by default."""
-
-TOLERANCES: Mapping[torch.dtype, float] = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1e-2}
 
 
 @triton.jit
@@ -90,7 +88,7 @@ class LayerNorm(TritonObjective):
         super().__init__(context)
         self.rows, self.columns = context.size("rows"), context.size("columns")
         self.dtype = float_type(context)
-        self.tolerance = {"y": TOLERANCES[self.dtype], "mean": 1e-5, "deviation": 1e-5}
+        self.tolerance = {"y": ROW_TOLERANCES[self.dtype], "mean": 1e-5, "deviation": 1e-5}
 
     def inputs(self) -> Mapping[str, Shape]:
         vector = ((self.columns,), self.dtype)
