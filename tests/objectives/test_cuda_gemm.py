@@ -88,13 +88,6 @@ def test_it_compiles_and_says_what_it_takes(spec: StudySpec, cache: Path) -> Non
     assert code.fingerprint and code.facts["compile_seconds"] > 0  # type: ignore[operator]
 
 
-@compiles
-@pytest.mark.parametrize("device", ["h200", "a100", "titanrtx"])
-def test_the_default_compiles_for(device: str, tmp_path: Path) -> None:
-    spec = read_space("cuda-gemm", device)
-    compiled(spec, spec.space.default(), tmp_path, device)
-
-
 @pytest.mark.torch
 def test_the_vendor_is_right(spec: StudySpec, cache: Path) -> None:
     emulates()
