@@ -19,8 +19,7 @@ from autotune.provenance.device import device_facts
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import PythonObjective, StudySpec
-
-SPACES = Path(__file__).parents[2] / "searchspaces"
+from tests.objectives.ready import SPACES
 
 compiles = pytest.mark.skipif(find_compiler() is None, reason="neither NVRTC nor nvcc is installed")
 

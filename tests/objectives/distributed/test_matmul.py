@@ -15,15 +15,15 @@ from autotune.errors import InputError
 from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context, OutOfMemory
 from autotune.space.reading.reader import read_spec
-from tests.objectives.distributed.importing import importable
-from tests.objectives.training import needs_torch
+from tests.objectives.ready import SPACES
+from tests.objectives.training import importable, needs_torch
 
-importable()
+importable("distributed")
 
 from matmul_count import Count, OnTheWay  # noqa: E402
 from matmul_plan import LAYOUTS, WORLD, Plan, block_of, needs  # noqa: E402
 
-SPACE = Path(__file__).parents[3] / "searchspaces" / "distributed-matmul.yaml"
+SPACE = SPACES / "distributed-matmul.yaml"
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

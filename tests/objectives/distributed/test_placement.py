@@ -13,17 +13,17 @@ import pytest
 from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context, Infeasible, OutOfMemory, WrongAnswer
 from autotune.space.reading.reader import read_spec
-from tests.objectives.distributed.importing import importable, with_fault
-from tests.objectives.training import needs_torch
+from tests.objectives.distributed.importing import with_fault
+from tests.objectives.ready import SPACES
+from tests.objectives.training import importable, needs_torch
 
 pytestmark = [pytest.mark.torch, needs_torch]
 pytest.importorskip("torch")
-importable()
+importable("distributed")
 
 from placement_plan import Plan  # noqa: E402
 from placement_rank import Stepped  # noqa: E402
 
-SPACES = Path(__file__).parents[3] / "searchspaces"
 SMALL: dict[str, dict[str, Any]] = {
     "placement-pipeline": {
         "model": "chain",

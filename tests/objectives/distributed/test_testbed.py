@@ -20,10 +20,10 @@ from autotune.measure.objective import Lost
 from autotune.space.reading.reader import read_spec
 from tests.measure.groups import functions as functions
 from tests.objectives.distributed import work
-from tests.objectives.distributed.importing import importable
 from tests.objectives.ready import SPACES
+from tests.objectives.training import importable
 
-importable()
+importable("distributed")
 
 import testbed  # noqa: E402
 from testbed.network import segments_of  # noqa: E402
