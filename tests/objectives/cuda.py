@@ -24,18 +24,15 @@ from tests.objectives.ready import SPACES
 compiles = pytest.mark.skipif(find_compiler() is None, reason="neither NVRTC nor nvcc is installed")
 
 
-def emulates() -> None:
-    """Skip where CUDA kernels cannot be emulated."""
-    pytest.importorskip("torch", reason="kernels for a GPU are checked with PyTorch")
-    if shutil.which("g++") is None:
-        pytest.skip("CUDA kernels are emulated through g++")
-
-
 def read_space(name: str, device: str = "h200") -> StudySpec:
     return read_spec(SPACES / f"{name}.yaml", device=device_facts(device))
 
 
 def on_emulator(spec: StudySpec, cache: Path, **workload: object) -> Any:
+    """Its objective on the emulator; skips the test where there is none."""
+    pytest.importorskip("torch", reason="kernels for a GPU are checked with PyTorch")
+    if shutil.which("g++") is None:
+        pytest.skip("CUDA kernels are emulated through g++")
     return _objective(spec, cache, {**spec.workload, **workload, "device": "cpu"})
 
 
