@@ -32,7 +32,8 @@ def suggested_rate(make: MakeModel, data: Data, plan: Plan, seed: int, device: t
     training = Training(make, data, plain, seed, UPDATES, plan.samples, device)
     rates, losses = [], []
     smooth = lowest = 0.0
-    for place, rate in enumerate(np.geomspace(LOWEST, HIGHEST, UPDATES).tolist()):
+    for place in range(UPDATES):
+        rate = LOWEST * (HIGHEST / LOWEST) ** (place / (UPDATES - 1))
         training.plan = replace(plain, rate=rate)
         try:
             loss = training.step()
