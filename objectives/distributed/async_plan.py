@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -29,10 +28,6 @@ class Plan:
     staleness: int = 0
     period: int = 4
     elastic: float = 0.2
-
-    @classmethod
-    def of(cls, knobs: Mapping[str, Any]) -> Plan:
-        return cls(**knobs)
 
     @property
     def most_lead(self) -> float:

@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from async_job import Job, Trained
 from async_plan import Plan, lead_of
-from digits_model import Digits, batch_of, load_digits, make_model
+from digits_model import batch_of, digits_of, make_model
 from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
-from transport import backend
+from transport import Transport, backend, connect
 
 from autotune.measure.groups.rank import Rank
 
@@ -38,10 +37,7 @@ class Member:
 
     def __init__(self, rank: Rank, plan: Plan, job: Job, seed: int) -> None:
         self.rank, self.plan, self.job, self.seed = rank, plan, job, seed
-        if "digits" not in rank.state:
-            rank.beat("load data", within=60)
-            rank.state["digits"] = load_digits()
-        self.data: Digits = rank.state["digits"]
+        self.data = digits_of(rank)
         self.workers = rank.world - 1
         self.model = make_model(job.width, job.depth, seed)
         self.loss = nn.CrossEntropyLoss()
@@ -279,10 +275,7 @@ def _among_workers(rank: Rank) -> Any:
         return None
     if "workers" not in rank.state:
         rank.beat("connect")
-        options = dist.ProcessGroupGloo._Options()
-        options._devices = [dist.ProcessGroupGloo.create_device(interface=rank.interface)]
-        store = dist.FileStore(str(rank.meeting / "store-workers"), rank.world - 1)
-        rank.state["workers"] = dist.ProcessGroupGloo(store, rank.rank - 1, rank.world - 1, options)
+        rank.state["workers"] = connect(rank, "store-workers", rank.rank - 1, rank.world - 1, Transport())
     return rank.state["workers"]
 
 

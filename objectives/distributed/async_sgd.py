@@ -30,7 +30,7 @@ from async_plan import Plan
 from async_work import make_ready, reference, train
 from distributed_objective import DistributedObjective
 
-from autotune.measure.objective import Baseline, Context, Diverged, WrongAnswer
+from autotune.measure.objective import Context, Diverged, WrongAnswer
 from autotune.measure.readings import Sample
 
 _LEAD_SECONDS = 0.01
@@ -56,7 +56,7 @@ class AsyncSgd(DistributedObjective):
         self._checked: dict[int, float] = {}
 
     def load(self, prepared: Any) -> Plan:
-        return prepared if isinstance(prepared, Plan) else Plan.of(prepared)
+        return Plan(**prepared)
 
     def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
         """The averaged synchronous server, allreduce and one process come to the same parameters.
@@ -101,7 +101,7 @@ class AsyncSgd(DistributedObjective):
                 f"steps, and the target {self.job.target:g}",
                 values,
             )
-        return Sample(values, facts={**self.ranks().facts})
+        return Sample(values, facts=self.ranks().facts)
 
     def _train(self, plan: Plan, job: Job, seed: int, keep: bool = False) -> Trained:
         group = self.ranks()
@@ -109,6 +109,3 @@ class AsyncSgd(DistributedObjective):
         found = group.run(train, time.monotonic() + _LEAD_SECONDS, keep).results[0]
         assert isinstance(found, Trained)
         return found
-
-    def baselines(self) -> tuple[Baseline, ...]:
-        return ()

@@ -64,7 +64,7 @@ class Allreduce(DistributedObjective):
         return 4 * 8 * 4 * self.elements / self.bandwidth
 
     def load(self, prepared: Any) -> Plan:
-        return prepared if isinstance(prepared, Plan) else Plan.of(prepared)
+        return Plan.of(prepared)
 
     def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
         """Equal to a one-shot reduction in float64, for a size that is a multiple of nothing."""

@@ -54,7 +54,7 @@ class Copies(Objective):
         self.products = context.size("products", 1, least=0)
 
     def load(self, prepared: Any) -> Plan:
-        return prepared if isinstance(prepared, Plan) else Plan(**dict(prepared))
+        return Plan(**prepared)
 
     def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
         given, weight = self._inputs(rng)

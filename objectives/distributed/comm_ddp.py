@@ -27,12 +27,9 @@ from autotune.measure.readings import Sample
 
 _STEPS_CHECKED = 4
 
-_LOSS_TOLERANCE = {"none": 1e-4, "fp16": 1e-2, "int8": 5e-2}
-"""Between the losses of all ranks and of one process, of the latter."""
-
 _TOLERANCE = {"none": 1e-4, "fp16": 1e-2, "int8": 5e-2}
-"""Of the change that some steps make: what rounding may explain. The bound of a space is one for all ways,
-and has room for gradients that were rounded though nobody asked for it."""
+"""Of the loss of one process, and of the change that some steps make: what rounding may explain. The bound of
+a space is one for all ways, and has room for gradients that were rounded though nobody asked for it."""
 
 
 class DataParallel(DistributedObjective):
@@ -52,7 +49,7 @@ class DataParallel(DistributedObjective):
         return 4 * 32 * (width * width * between + 74 * width) / self.bandwidth
 
     def load(self, prepared: Any) -> Plan:
-        return prepared if isinstance(prepared, Plan) else Plan.of(prepared)
+        return Plan(**prepared)
 
     def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
         """All ranks have the same parameters, and they and the loss are those of one process."""
@@ -61,12 +58,12 @@ class DataParallel(DistributedObjective):
         found: tuple[Verified, ...] = group.run(verify, self.work, loaded, seed, _STEPS_CHECKED).results
         if len({one.checksum for one in found}) > 1:
             raise WrongAnswer("the ranks' parameters differ")
+        allowed = _TOLERANCE[loaded.compression]
         losses = [statistics.mean(step) for step in zip(*(one.losses for one in found), strict=True)]
         for step, (loss, expected) in enumerate(zip(losses, found[0].expected, strict=True), 1):
-            if not abs(loss - expected) <= _LOSS_TOLERANCE[loaded.compression] * abs(expected):
+            if not abs(loss - expected) <= allowed * abs(expected):
                 raise WrongAnswer(f"the loss at step {step} is {loss:.6g}, of one process {expected:.6g}")
         error = float(np.max([one.error for one in found]))  # NaN where one is
-        allowed = _TOLERANCE[loaded.compression]
         if not error <= allowed:
             raise WrongAnswer(
                 f"the parameters are off by {error:.3g} of the change that training in one process makes;"

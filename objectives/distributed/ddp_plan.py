@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 MEBIBYTE = 1 << 20
 
@@ -31,10 +29,6 @@ class Plan:
     compression: str = "none"
     reducer: str = "buckets"
     cycle_ms: float = 1.0
-
-    @classmethod
-    def of(cls, knobs: Mapping[str, Any]) -> Plan:
-        return cls(**knobs)
 
 
 def buckets_of(sizes: list[int], first: int, cap: int) -> list[list[int]]:

@@ -17,7 +17,6 @@ from autotune.measure.objective import Diverged
 if TYPE_CHECKING:
     import torch
     from ddp_reducer import Reducer
-    from digits_model import Digits
     from torch import nn
 
 RATE = 0.05
@@ -75,14 +74,11 @@ class Training:
     def __init__(self, rank: Rank, work: Work, plan: Plan, seed: int) -> None:
         import torch
         from ddp_reducer import make_reducer
-        from digits_model import load_digits, make_model
+        from digits_model import digits_of, make_model
         from transport import Transport, backend
 
-        if "digits" not in rank.state:
-            rank.beat("load data", within=60)
-            rank.state["digits"] = load_digits()
         self.rank, self.work, self.seed, self.step_number = rank, work, seed, 0
-        self.data: Digits = rank.state["digits"]
+        self.data = digits_of(rank)
         rank.beat("make model")
         self.model: nn.Module = make_model(work.width, work.depth, seed)
         self.reducer: Reducer | None = None
@@ -152,12 +148,13 @@ def forget(rank: Rank) -> None:
 def measure_alone(rank: Rank, work: Work, repeats: int) -> Alone:
     """Computation without communication, and the other way round; medians."""
     import torch
+    from transport import backend
 
     forget(rank)
     training = Training(rank, work, Plan(), 0)
     compute = sorted(training.step(communicate=False)[0] for _ in range(repeats))
     training.close()
-    gloo = rank.state["transport"][1]
+    gloo = backend(rank)
     flat = torch.zeros(sum(p.numel() for p in training.model.parameters()))
     times = []
     for _ in range(repeats):

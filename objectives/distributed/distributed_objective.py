@@ -1,4 +1,4 @@
-"""What the objectives on linked devices have in common: devices and links from the workload, typed facts.
+"""Objectives whose ranks have numbers and no names: their devices and links, as the workload says them.
 
 Workload:
 
@@ -11,17 +11,16 @@ Workload:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from described import number
-from testbed import ShapedNetwork, links_of, network_for
+from linked_objective import LinkedObjective, number
+from testbed import ShapedNetwork, links_of
 from testbed.wire import Traffic
 
 from autotune.measure.groups.device import Device, Link
 from autotune.measure.groups.group import STALL_SECONDS, ProcessGroup
-from autotune.measure.groups.network import Loopback, Network
-from autotune.measure.groups.objective import GroupObjective
+from autotune.measure.groups.network import Loopback
 from autotune.measure.loading.facts import require_known
 from autotune.measure.objective import Context, Infeasible, size_in
 
@@ -29,7 +28,7 @@ MOST_RANKS = 64
 """Each is a process. Seeds of ranks are told apart up to so many."""
 
 
-class DistributedObjective(GroupObjective):
+class DistributedObjective(LinkedObjective):
     """Base class. Subclasses run functions on :meth:`ranks`."""
 
     preload = ("torch",)
@@ -40,9 +39,6 @@ class DistributedObjective(GroupObjective):
         super().__init__(context)
         self.devices = devices_of(context.workload)
         links_of(self.devices)  # an error in the space file is one before the first trial
-
-    def network(self, devices: Sequence[Device]) -> Network:
-        return network_for(devices)
 
     def ranks(self, busy: float = 0.0) -> ProcessGroup:
         """The group on the workload's devices. ``busy``: seconds that a rank may well be silent for."""

@@ -17,14 +17,11 @@ from typing import Any
 
 import matmul_rank
 import numpy as np
-import testbed
-from described import number
-from matmul_plan import LAYOUTS, WORLD, Plan, blocks
+from linked_objective import LinkedObjective, number
+from matmul_plan import LAYOUTS, WORLD, Plan, block_of
 
 from autotune.measure.cores.pinning import allowed_here
 from autotune.measure.groups.device import Device, Link
-from autotune.measure.groups.network import Network
-from autotune.measure.groups.objective import GroupObjective
 from autotune.measure.objective import Baseline, Context, Infeasible, OutOfMemory, WrongAnswer
 from autotune.measure.readings import Sample
 
@@ -32,7 +29,7 @@ MOST_SEED = 2**31
 STALL_SECONDS = 20.0
 
 
-class DistributedMatmul(GroupObjective):
+class DistributedMatmul(LinkedObjective):
     workload_facts = ("n", "limit", "bandwidth", "latency", "cpu")
 
     def __init__(self, context: Context) -> None:
@@ -48,11 +45,8 @@ class DistributedMatmul(GroupObjective):
         link = None if bandwidth is None else Link(bandwidth, latency or 0.0)
         self.devices = (Device(allowed_here(), number(workload, "cpu", "workload"), None, link),) * WORLD
 
-    def network(self, devices: Sequence[Device]) -> Network:
-        return testbed.network_for(devices)
-
     def load(self, prepared: Any) -> Plan:
-        return prepared if isinstance(prepared, Plan) else Plan(**prepared)
+        return Plan(**prepared)
 
     def check(self, loaded: Plan, rng: np.random.Generator) -> Mapping[str, float]:
         """The product of fresh matrices is that in float64, but for rounding."""
@@ -60,7 +54,7 @@ class DistributedMatmul(GroupObjective):
         parts = self._multiply(loaded, seed, True)
         found = np.full((n, n), np.nan)
         for rank, one in enumerate(parts):
-            block = blocks(loaded, rank, n)["c"]
+            block = block_of(loaded, rank, n)
             found[slice(*block.rows), slice(*block.columns)] = one.product
         a, b = (matmul_rank.part(seed, number, n, (0, n), (0, n)).astype(np.float64) for number in (0, 1))
         # Each sum has n terms of size 1; a float32 rounds by 6e-8.

@@ -45,18 +45,15 @@ class Need:
     """A panel of the inner dimension, and which ranks have its part of A and of B."""
 
     inner: tuple[int, int]
-    owner_a: int
-    owner_b: int
+    owners: tuple[int, int]
 
 
-def blocks(plan: Plan, rank: int, n: int) -> dict[str, Block]:
-    """What a rank holds of ``a``, ``b`` and the product ``c``."""
+def block_of(plan: Plan, rank: int, n: int) -> Block:
+    """What a rank holds of A, of B and of the product: of each the same."""
     if plan.layout == "1d":
-        rows = Block((rank * n // WORLD, (rank + 1) * n // WORLD), (0, n))
-        return {"a": rows, "b": rows, "c": rows}
+        return Block((rank * n // WORLD, (rank + 1) * n // WORLD), (0, n))
     row, column = divmod(rank, 2)
-    square = Block((row * n // 2, (row + 1) * n // 2), (column * n // 2, (column + 1) * n // 2))
-    return {"a": square, "b": square, "c": square}
+    return Block((row * n // 2, (row + 1) * n // 2), (column * n // 2, (column + 1) * n // 2))
 
 
 def needs(plan: Plan, rank: int, n: int) -> list[Need]:
@@ -70,5 +67,5 @@ def needs(plan: Plan, rank: int, n: int) -> list[Need]:
         begin, end = part * n // parts, (part + 1) * n // parts
         owners = (rank, part) if plan.layout == "1d" else (2 * row + part, 2 * part + column)
         for low in range(begin, end, plan.panel):
-            found.append(Need((low, min(low + plan.panel, end)), *owners))
+            found.append(Need((low, min(low + plan.panel, end)), owners))
     return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from matmul_count import Count, OnTheWay
-from matmul_plan import Need, Plan, blocks, needs
+from matmul_plan import Block, Need, Plan, block_of, needs
 from peers import REQUEST, VALUE, Message, Peers, peers_of
 
 from autotune.measure.groups.rank import Rank
@@ -34,6 +34,31 @@ class Multiplied:
     """Its block, where it was asked for."""
 
 
+@dataclass(frozen=True)
+class Held:
+    """A rank's block of A, of B and of the product."""
+
+    block: Block
+    a: torch.Tensor
+    b: torch.Tensor
+    c: torch.Tensor
+
+    def panel(self, which: int, need: Need) -> torch.Tensor:
+        """What lies here of A (0) or of B (1) for a panel."""
+        low, high = need.inner
+        if which == 0:
+            first = self.block.columns[0]
+            return self.a[:, low - first : high - first]
+        first = self.block.rows[0]
+        return self.b[low - first : high - first]
+
+    def foreign(self, rank: int, need: Need) -> int:
+        """How many elements of a panel come from others."""
+        (low, high), (rows, columns) = need.inner, self.c.shape
+        owner_a, owner_b = need.owners
+        return (high - low) * (rows * (owner_a != rank) + columns * (owner_b != rank))
+
+
 def multiply(rank: Rank, n: int, plan: Plan, seed: int, wanted: bool) -> Multiplied:
     """One product of fresh random matrices. ``wanted``: whether the answer is to be returned."""
     torch.set_num_threads(1)
@@ -42,21 +67,17 @@ def multiply(rank: Rank, n: int, plan: Plan, seed: int, wanted: bool) -> Multipl
     trim_heap()
     forget_peak()
     before = peak_resident()
-    own = blocks(plan, rank.rank, n)
-    a, b = (_part(seed, number, n, own[name].rows, own[name].columns) for number, name in enumerate("ab"))
-    c = torch.zeros(own["c"].rows[1] - own["c"].rows[0], own["c"].columns[1] - own["c"].columns[0])
-    count = Count(sum(block.elements for block in own.values()))
+    block = block_of(plan, rank.rank, n)
+    a, b = (torch.from_numpy(part(seed, number, n, block.rows, block.columns)) for number in range(2))
+    held = Held(block, a, b, torch.zeros_like(a))
+    count = Count(3 * block.elements)
     copies = OnTheWay(count, plan.prefetch)
-    shifts = own["a"].columns[0], own["b"].rows[0]
-    todo = needs(plan, rank.rank, n)
     tables = [needs(plan, other, n) for other in range(rank.world)]
 
     def serve(message: Message) -> None:
         """``item``: 0 for A, 1 for B; ``micro_batch``: which panel of the one who asks."""
-        low, high = tables[message.sender][message.micro_batch].inner
-        shift = shifts[message.item]
-        panel = a[:, low - shift : high - shift] if message.item == 0 else b[low - shift : high - shift]
-        copy, to, number = panel.contiguous(), message.sender, message.micro_batch
+        to, number = message.sender, message.micro_batch
+        copy = held.panel(message.item, tables[to][number]).contiguous()
         if message.item == 0:  # rows of B lie together: nothing is copied
             copies.send(to, number, copy.numel())
         count.send(copy.numel())
@@ -66,40 +87,30 @@ def multiply(rank: Rank, n: int, plan: Plan, seed: int, wanted: bool) -> Multipl
     rank.beat("wait")
     peers.barrier()
     begun = time.monotonic()
-    _accumulate(rank, peers, plan, todo, (a, b, c), shifts, count)
+    _accumulate(rank, peers, plan.prefetch, tables[rank.rank], held, count)
     ended = time.monotonic()
     rank.beat("wait")
     peers.barrier()  # the others may still ask
     peers.serve = None
     peak = max(peak_resident() - before, 0)
-    return Multiplied(begun, ended, count.most, peak, 4 * count.sent, c.numpy() if wanted else None)
+    return Multiplied(begun, ended, count.most, peak, 4 * count.sent, held.c.numpy() if wanted else None)
 
 
-def _accumulate(
-    rank: Rank,
-    peers: Peers,
-    plan: Plan,
-    todo: list[Need],
-    held: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
-    shifts: tuple[int, int],
-    count: Count,
-) -> None:
+def _accumulate(rank: Rank, peers: Peers, prefetch: int, todo: list[Need], held: Held, count: Count) -> None:
     """Add up all panels' products, asking for those to come."""
-    a, b, c = held
     arrived: dict[tuple[int, int], torch.Tensor] = {}
     asked = 0
     for number, need in enumerate(todo):
-        while asked < min(number + 1 + plan.prefetch, len(todo)):
-            _ask(rank, peers, asked, todo[asked], (a, b, c), count)
-            asked += 1
-        low, high = need.inner
+        for ahead in range(asked, min(number + 1 + prefetch, len(todo))):
+            count.add(held.foreign(rank.rank, todo[ahead]))
+            for which, owner in enumerate(todo[ahead].owners):
+                if owner != rank.rank:
+                    peers.send(owner, REQUEST, which, ahead)
+            asked = ahead + 1
         panels = []
-        for which, owner in enumerate((need.owner_a, need.owner_b)):
+        for which, owner in enumerate(need.owners):
             if owner == rank.rank:
-                shift = shifts[which]
-                panels.append(
-                    a[:, low - shift : high - shift] if which == 0 else b[low - shift : high - shift]
-                )
+                panels.append(held.panel(which, need))
                 continue
             while (which, number) not in arrived:
                 rank.beat("wait", number)
@@ -108,34 +119,8 @@ def _accumulate(
                 arrived[message.item, message.micro_batch] = message.tensor
             panels.append(arrived.pop((which, number)))
         rank.beat("compute", number)
-        c.addmm_(panels[0], panels[1])
-        count.add(-_foreign(rank.rank, need, (a, b, c)))
-
-
-def _ask(
-    rank: Rank,
-    peers: Peers,
-    number: int,
-    need: Need,
-    held: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
-    count: Count,
-) -> None:
-    count.add(_foreign(rank.rank, need, held))
-    for which, owner in enumerate((need.owner_a, need.owner_b)):
-        if owner != rank.rank:
-            peers.send(owner, REQUEST, which, number)
-
-
-def _foreign(rank: int, need: Need, held: tuple[torch.Tensor, torch.Tensor, torch.Tensor]) -> int:
-    """How many elements of a panel come from others."""
-    rows, columns = held[2].shape
-    width = need.inner[1] - need.inner[0]
-    return width * (rows * (need.owner_a != rank) + columns * (need.owner_b != rank))
-
-
-def _part(seed: int, number: int, n: int, rows: tuple[int, int], columns: tuple[int, int]) -> torch.Tensor:
-    """A part of matrix ``number``: row ``r`` of it comes from a generator of its own."""
-    return torch.from_numpy(part(seed, number, n, rows, columns))
+        held.c.addmm_(*panels)
+        count.add(-held.foreign(rank.rank, need))
 
 
 def part(seed: int, number: int, n: int, rows: tuple[int, int], columns: tuple[int, int]) -> np.ndarray:

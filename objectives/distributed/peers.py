@@ -10,7 +10,7 @@ import queue
 import socket
 import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -171,8 +171,3 @@ def peers_of(rank: Rank) -> Peers:
         rank.state["peers"] = Peers(rank)
     found: Peers = rank.state["peers"]
     return found
-
-
-def parts_of(batch: Sequence[torch.Tensor], parts: int) -> list[tuple[torch.Tensor, ...]]:
-    """A batch in equal parts along its rows."""
-    return list(zip(*(tensor.chunk(parts) for tensor in batch), strict=True))

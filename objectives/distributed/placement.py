@@ -26,17 +26,15 @@ from typing import Any
 
 import numpy as np
 import placement_rank
-import testbed
-from described import number
+from linked_objective import LinkedObjective, number
 from placement_models import SIZES, Model, make_model, sizes_of
 from placement_oracle import truth
 from placement_partition import Profile, equal_split, pipedream
 from placement_plan import Plan
+from testbed import links_of
 
 from autotune.measure.cores.pinning import allowed_here
 from autotune.measure.groups.device import Device, Link
-from autotune.measure.groups.network import Network
-from autotune.measure.groups.objective import GroupObjective
 from autotune.measure.loading.facts import require_known
 from autotune.measure.objective import Baseline, Context, Infeasible, OutOfMemory, WrongAnswer
 from autotune.measure.readings import Sample
@@ -58,7 +56,7 @@ BASELINES = (
 )
 
 
-class Placement(GroupObjective):
+class Placement(LinkedObjective):
     workload_facts = ("model", *SIZES["chain"], *SIZES["graph"], "devices", "steps", "runtime_mib")
     preload = ("torch", "torch._dynamo")
     """The second is what the first optimiser imports, for seconds, even if nothing is compiled."""
@@ -79,7 +77,7 @@ class Placement(GroupObjective):
             require_known(own, KEYS, where)
             devices.append(_device(own, where, runtime))
         self.devices = tuple(devices)
-        testbed.links_of(self.devices)  # an error in the space file is one before the first trial
+        links_of(self.devices)  # an error in the space file is one before the first trial
         self.caps = tuple(number(own, "memory_mib", "") or np.inf for own in described.values())
         self.sizes = sizes_of(context.workload)
         self.count = context.size("steps", 3)
@@ -88,13 +86,10 @@ class Placement(GroupObjective):
     def model(self) -> Model:
         return make_model(self.sizes)
 
-    def network(self, devices: Sequence[Device]) -> Network:
-        return testbed.network_for(devices)
-
     # -- the way of a configuration ------------------------------------------------------------
 
     def load(self, prepared: Any) -> Plan:
-        plan = prepared if isinstance(prepared, Plan) else Plan.of(prepared, self.model.names, self.names)
+        plan = Plan.of(prepared, self.model.names, self.names)
         self._require_parts(plan.micro_batches)
         return plan
 

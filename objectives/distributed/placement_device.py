@@ -10,7 +10,6 @@ import torch
 from peers import GRADIENT, VALUE, Message, Peers
 from placement_models import Model
 from placement_plan import Plan, make_turns
-from torch import nn
 
 Key = tuple[int, int]
 """An item and a micro-batch. Those are counted on from step to step: a device may be a step ahead."""
@@ -190,19 +189,3 @@ class Part:
     def _here(self, item: int) -> int:
         """How many items of this device read it."""
         return sum(self.plan.place[reader] == self.device for reader in self.model.readers[item])
-
-
-def unsplit(model: Model, seed: int) -> list[nn.Module]:
-    """All modules of the model, in float64, with the weights that the devices' ones of the same seed have."""
-    return [model.module(item, seed).to(torch.float64) for item in range(len(model.items))]
-
-
-def unsplit_loss(model: Model, modules: Sequence[nn.Module], batch: tuple[torch.Tensor, ...]) -> torch.Tensor:
-    """The loss of the whole batch, computed in one piece."""
-    outputs: list[torch.Tensor] = []
-    dtype = next(modules[0].parameters()).dtype
-    data = batch[0].to(dtype) if batch[0].is_floating_point() else batch[0]
-    for item, module in zip(model.items, modules, strict=True):
-        given = [outputs[i] for i in item.reads] if item.reads else [data]
-        outputs.append(module(*given, batch[1]) if len(outputs) == model.last else module(*given))
-    return outputs[-1]

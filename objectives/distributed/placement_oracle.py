@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from placement_device import MOMENTUM, RATE, unsplit, unsplit_loss
+from placement_device import MOMENTUM, RATE
 from placement_models import Model
+from torch import nn
 
 Gradients = Mapping[int, Mapping[str, np.ndarray]]
 
@@ -49,18 +50,31 @@ def _apart(found: np.ndarray, true: np.ndarray) -> float:
 
 def truth(model: Model, seed: int) -> Truth:
     """What the placed model should find from the same seed."""
-    modules = unsplit(model, seed)
+    modules = [model.module(item, seed).double() for item in range(len(model.items))]
     rng = np.random.default_rng(seed)
     first, second = (model.draw(rng) for _ in range(2))
     optimiser = torch.optim.SGD([p for module in modules for p in module.parameters()], RATE, MOMENTUM)
-    loss = unsplit_loss(model, modules, first)
+    loss = _loss(model, modules, first)
     loss.backward()  # type: ignore[no-untyped-call]
     optimiser.step()
     optimiser.zero_grad()
-    after = unsplit_loss(model, modules, second)
+    after = _loss(model, modules, second)
     after.backward()  # type: ignore[no-untyped-call]
     gradients = {
         item: {name: p.grad.numpy().copy() for name, p in module.named_parameters() if p.grad is not None}
         for item, module in enumerate(modules)
     }
     return Truth(gradients, (float(loss.detach()), float(after.detach())))
+
+
+def _loss(
+    model: Model, modules: Sequence[nn.Module], batch: tuple[torch.Tensor, torch.Tensor]
+) -> torch.Tensor:
+    """Of the whole batch, computed in one piece."""
+    data, targets = batch
+    first = data.double() if data.is_floating_point() else data
+    outputs: list[torch.Tensor] = []
+    for number, (item, module) in enumerate(zip(model.items, modules, strict=True)):
+        given = [outputs[maker] for maker in item.reads] or [first]
+        outputs.append(module(*given, *([targets] if number == model.last else [])))
+    return outputs[-1]

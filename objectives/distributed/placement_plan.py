@@ -34,11 +34,6 @@ class Plan:
         }
         return cls(tuple(devices.index(str(place[item])) for item in items), **rest)
 
-    @property
-    def used(self) -> int:
-        """How many devices have an item."""
-        return len(set(self.place))
-
 
 def stages(place: Sequence[int], reads: Sequence[Sequence[int]]) -> list[int]:
     """By item: how many times the data has gone from one device to another before it, on the longest way."""

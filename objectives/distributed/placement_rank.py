@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from peers import Peers, parts_of, peers_of
+from peers import Peers, peers_of
 from placement_device import Part
 from placement_models import Model, make_model
 from placement_plan import Plan
@@ -60,7 +60,7 @@ def steps(rank: Rank, workload: Mapping[str, Any], plan: Plan, seed: int, count:
     rank.beat("build")
     part = Part(model, plan, rank.rank, peers, seed)
     rng = np.random.default_rng(seed)
-    batches = [parts_of(model.draw(rng), plan.micro_batches) for _ in range(count)]
+    batches = [_parts_of(model.draw(rng), plan.micro_batches) for _ in range(count)]
     rank.beat("wait")
     peers.barrier()
     begun = time.monotonic()
@@ -77,7 +77,7 @@ def learn(rank: Rank, workload: Mapping[str, Any], plan: Plan, seed: int) -> Lea
     model, peers = _prepared(rank, workload)
     part = Part(model, plan, rank.rank, peers, seed)
     rng = np.random.default_rng(seed)
-    first, second = (parts_of(model.draw(rng), plan.micro_batches) for _ in range(2))
+    first, second = (_parts_of(model.draw(rng), plan.micro_batches) for _ in range(2))
     rank.beat("compute", 1)
     part.step(first, 0, rank.beat)
     loss, part.loss = part.loss, 0.0
@@ -115,7 +115,7 @@ def _profile_items(
     rank: Rank, model: Model, micro_batches: int, repeats: int, seed: int
 ) -> tuple[list[float], list[int]]:
     modules = [model.module(item, seed) for item in range(len(model.items))]
-    data, targets = parts_of(model.draw(np.random.default_rng(seed)), micro_batches)[0]
+    data, targets = _parts_of(model.draw(np.random.default_rng(seed)), micro_batches)[0]
     seconds, outputs = [], []
     for number, (item, module) in enumerate(zip(model.items, modules, strict=True)):
         leaves = [outputs[i].detach().requires_grad_() for i in item.reads]
@@ -173,3 +173,8 @@ def _prepared(rank: Rank, workload: Mapping[str, Any]) -> tuple[Model, Peers]:
         torch.manual_seed(0)
         rank.state["model"] = make_model(workload)
     return rank.state["model"], peers_of(rank)
+
+
+def _parts_of(batch: Sequence[torch.Tensor], parts: int) -> list[tuple[torch.Tensor, ...]]:
+    """A batch in equal parts along its rows."""
+    return list(zip(*(tensor.chunk(parts) for tensor in batch), strict=True))

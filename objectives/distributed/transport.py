@@ -40,17 +40,21 @@ def backend(rank: Rank, transport: Transport = Transport()) -> Any:
         made[1].shutdown()
     rank.beat("connect")
     _set_congestion(rank, transport.congestion)
+    gloo = connect(rank, f"store-{number}", rank.rank, rank.world, transport)
+    gloo.barrier().wait()
+    rank.state["transport"] = transport, gloo
+    return gloo
+
+
+def connect(rank: Rank, store: str, number: int, count: int, transport: Transport) -> Any:
+    """A ``ProcessGroupGloo`` of ``count`` ranks that meet in ``store``; this one has the ``number`` there."""
     options = dist.ProcessGroupGloo._Options()
     options._threads = transport.threads
     options._timeout = _TIMEOUT
     options._devices = [
         dist.ProcessGroupGloo.create_device(interface=rank.interface) for _ in range(transport.connections)
     ]
-    store = dist.FileStore(str(rank.meeting / f"store-{number}"), rank.world)
-    gloo = dist.ProcessGroupGloo(store, rank.rank, rank.world, options)
-    gloo.barrier().wait()
-    rank.state["transport"] = transport, gloo
-    return gloo
+    return dist.ProcessGroupGloo(dist.FileStore(str(rank.meeting / store), count), number, count, options)
 
 
 def _set_congestion(rank: Rank, name: str) -> None:

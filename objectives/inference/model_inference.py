@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -78,7 +78,6 @@ def _alone_at(folder: Path) -> Iterator[None]:
 class ModelInference(ArrayObjective):
     """Metrics: ``time`` (seconds a call), ``compile_seconds``, and ``error`` over the largest logit."""
 
-    sources: ClassVar[tuple[str, ...]] = ("inference_engines.py", "inference_models.py")
     workload_facts = ("model", "width", "layers", "batch", "weights", "seed", "threads")
     tolerance = 1e-5
     variations = 4

@@ -20,16 +20,7 @@ from autotune.measure.kernels.roofline import Work
 from autotune.measure.objective import Baseline, Context
 from autotune.space.configuration import Configuration
 
-MACROS = {
-    "block_x": "BLOCK_X",
-    "block_y": "BLOCK_Y",
-    "tile_x": "TILE_X",
-    "tile_y": "TILE_Y",
-    "fused": "STEPS",
-    "power_shared": "POWER_SHARED",
-    "unroll": "UNROLL",
-    "min_blocks": "MIN_BLOCKS",
-}
+KNOBS = ("block_x", "block_y", "tile_x", "tile_y", "fused", "power_shared", "unroll", "min_blocks")
 
 SX, SY, SZ, SP, AMBIENT = 0.125, 0.15, 0.05, 0.2, 0.3
 """The coefficients: stable, and different, so that axes that are swapped show."""
@@ -85,13 +76,13 @@ class Stencil(CudaObjective):
     # -- the kernel --------------------------------------------------------------------------
 
     def macros(self, configuration: Configuration) -> Mapping[str, int]:
-        return {macro: int(configuration[knob]) for knob, macro in MACROS.items()}
+        return {knob.upper(): int(configuration[knob]) for knob in KNOBS}
 
     def blocks(self, configuration: Configuration) -> Mapping[str, Block]:
         c = self.macros(configuration)
-        held_x = c["BLOCK_X"] * c["TILE_X"] + 2 * c["STEPS"]
-        held_y = c["BLOCK_Y"] * c["TILE_Y"] + 2 * c["STEPS"]
-        grids = (2 if c["STEPS"] > 1 else 1) + c["POWER_SHARED"]
+        held_x = c["BLOCK_X"] * c["TILE_X"] + 2 * c["FUSED"]
+        held_y = c["BLOCK_Y"] * c["TILE_Y"] + 2 * c["FUSED"]
+        grids = (2 if c["FUSED"] > 1 else 1) + c["POWER_SHARED"]
         return {"stencil": Block((c["BLOCK_X"], c["BLOCK_Y"], 1), 4 * grids * held_x * held_y)}
 
     def launch(self, loaded: Loaded, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> None:
@@ -99,14 +90,14 @@ class Stencil(CudaObjective):
         c = self.macros(loaded.configuration)
         out_x, out_y = c["BLOCK_X"] * c["TILE_X"], c["BLOCK_Y"] * c["TILE_Y"]
         grid = (-(-self.width // out_x), -(-self.height // out_y))
-        launches = -(-self.steps // c["STEPS"])
+        launches = -(-self.steps // c["FUSED"])
         between = self._grid_between(outputs["out"]) if launches > 1 else None
         sizes = ctypes.c_int(self.height), ctypes.c_int(self.width)
         factors = tuple(map(ctypes.c_float, (SX, SY, SZ, SP, AMBIENT)))
         source = inputs["temperature"]
         for launch in range(launches):
             target = outputs["out"] if (launches - 1 - launch) % 2 == 0 else between
-            steps = ctypes.c_int(min(c["STEPS"], self.steps - launch * c["STEPS"]))
+            steps = ctypes.c_int(min(c["FUSED"], self.steps - launch * c["FUSED"]))
             loaded.launch("stencil", grid, source, inputs["power"], target, *sizes, steps, *factors)
             source = target
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 import triton
@@ -138,7 +138,6 @@ class Attention(TritonObjective):
     it deviates from zero, since v is standard normal.
     """
 
-    sources: ClassVar[tuple[str, ...]] = ("triton_objective.py", "triton_compile.py")
     sizes = ("batch", "heads", "length", "keys", "head_dim")
     workload_facts = (*TritonObjective.device_facts, *sizes, "causal", "dtype", "precision")
 
@@ -153,7 +152,6 @@ class Attention(TritonObjective):
             raise Infeasible(f"causal needs as many keys as queries, not {self.keys} and {self.length}")
         self.dtype = float_type(context)
         self.precision = context.choice("precision", PRECISIONS, default="tf32")
-        self.rounds = self.precision == "tf32"
         self.arithmetic = (
             self.precision if self.dtype is torch.float32 else str(self.dtype).removeprefix("torch.")
         )

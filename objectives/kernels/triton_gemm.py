@@ -15,7 +15,7 @@ The oracle is the product in float64. Vendor baseline: torch's matrix product, w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -58,12 +58,6 @@ SUM_BLOCK = 1024
 class Gemm(TritonObjective):
     """C = A B. Metrics: ``time`` in seconds, ``error`` over the largest entry of C."""
 
-    sources: ClassVar[tuple[str, ...]] = (
-        "triton_objective.py",
-        "triton_compile.py",
-        "triton_gemm_kernels.py",
-        "triton_padding.py",
-    )
     workload_facts = (*TritonObjective.device_facts, "m", "n", "k", "dtype", "precision", "b_order")
 
     _one: torch.Tensor
@@ -78,10 +72,10 @@ class Gemm(TritonObjective):
         if self.float8 and self.capability is not None and self.capability < 8.9:
             raise Infeasible(f"{name} needs compute capability 8.9, this device has {self.capability}")
         self.precision = context.choice("precision", PRECISIONS, default="tf32")
-        self.rounds = self.precision == "tf32"
         usual = "column" if self.float8 else "row"
         self.column_b = context.choice("b_order", ("row", "column"), default=usual) == "column"
-        self.tolerance = TOLERANCES[self.precision if name == "float32" else name]
+        self.arithmetic = self.precision if name == "float32" else name
+        self.tolerance = TOLERANCES[self.arithmetic]
 
     # -- the problem -------------------------------------------------------------------------
 
@@ -106,9 +100,8 @@ class Gemm(TritonObjective):
         read = (self.m * self.k + self.k * self.n) * self.dtype.itemsize
         written = self.m * self.n * self.outputs()["c"][1].itemsize
         # Tensor cores are as fast in both types of 8 bits, and the peak is measured in one.
-        arithmetic = "float8_e4m3fn" if self.float8 else str(self.dtype).removeprefix("torch.")
-        if self.dtype is torch.float32 and self.rounds:
-            arithmetic = "tf32"
+        peaks = {"ieee": "float32", "float8_e5m2": "float8_e4m3fn"}
+        arithmetic = peaks.get(self.arithmetic, self.arithmetic)
         return Work(read + written, 2 * self.m * self.n * self.k, arithmetic)
 
     def _b(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:

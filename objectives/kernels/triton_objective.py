@@ -56,6 +56,9 @@ FLOATS: Mapping[str, torch.dtype] = {
 PRECISIONS = ("tf32", "ieee")
 """How factors of float32 products may be rounded."""
 
+ROW_TOLERANCES: Mapping[torch.dtype, float] = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1e-2}
+"""Of what is computed of a row in float32, and then rounded to the type."""
+
 SOME_MULTIPROCESSORS = 4
 """Where there is no GPU to count them on: few, so that each program has several pieces of work."""
 
@@ -100,8 +103,8 @@ class TritonObjective(DeviceObjective):
 
     device_facts = (*DeviceObjective.device_facts, "interpret")
 
-    rounds: bool = False
-    """Whether factors of float32 products may be rounded to tf32, by the kernel and by the library alike."""
+    precision: str = "ieee"
+    """One of :data:`PRECISIONS`, for the kernel and for the library alike."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -280,7 +283,7 @@ class TritonObjective(DeviceObjective):
 
     def load_baseline(self, baseline: Baseline) -> LibraryCall:
         # Else the library multiplies in full float32 where the kernel rounds to tf32, and loses by that.
-        torch.backends.cuda.matmul.allow_tf32 = self.rounds
+        torch.backends.cuda.matmul.allow_tf32 = self.precision == "tf32"
         if baseline.name == "torch-compile":
             compiled = torch.compile(self.library, mode="max-autotune-no-cudagraphs", dynamic=False)
             return LibraryCall(lambda _, inputs, outputs: compiled(inputs))

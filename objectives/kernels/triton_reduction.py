@@ -12,7 +12,7 @@ an element left out always shows. Vendor baseline: torch's sum.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -56,7 +56,6 @@ def sums(
 class Reduction(TritonObjective):
     """y = sums of x along an axis. Metrics: ``time`` in seconds, ``error``, which is 0."""
 
-    sources: ClassVar[tuple[str, ...]] = ("triton_objective.py", "triton_compile.py")
     workload_facts = (*TritonObjective.device_facts, "rows", "columns", "axis", "dtype")
     tolerance = 0.0
 

@@ -12,20 +12,18 @@ than the largest. Vendor baseline: torch's softmax.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 from triton_compile import Launch
-from triton_objective import Shape, TritonObjective, float_type
+from triton_objective import ROW_TOLERANCES, Shape, TritonObjective, float_type
 
 from autotune.measure.gpu.tensors import tensor_error
 from autotune.measure.kernels.roofline import Work
 from autotune.measure.objective import Context
 from autotune.space.configuration import Configuration
-
-TOLERANCES: Mapping[torch.dtype, float] = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1e-2}
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 
@@ -71,14 +69,13 @@ def softmax(
 class Softmax(TritonObjective):
     """y = softmax of x along its rows. Metrics: ``time`` in seconds, ``error`` relative to each entry."""
 
-    sources: ClassVar[tuple[str, ...]] = ("triton_objective.py", "triton_compile.py")
     workload_facts = (*TritonObjective.device_facts, "rows", "columns", "dtype")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.rows, self.columns = context.size("rows"), context.size("columns")
         self.dtype = float_type(context)
-        self.tolerance = TOLERANCES[self.dtype]
+        self.tolerance = ROW_TOLERANCES[self.dtype]
 
     def inputs(self) -> Mapping[str, Shape]:
         return {"x": ((self.rows, self.columns), self.dtype)}

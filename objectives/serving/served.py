@@ -18,10 +18,10 @@ from load_generator import Heard, Load
 from perceptron import Shape
 
 from autotune.measure.diagnostics import telling_line
+from autotune.measure.kernels.compiled_c import SINGLE_THREAD
 from autotune.measure.libc import dying_with_parent
 
 HERE = Path(__file__).parent
-_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 
 _ENDING = 1.0
 """Seconds that a process takes to end at most, once it has closed what it had open."""
@@ -98,9 +98,9 @@ class Served:
 def served(shape: Shape, answers: Path, knobs: Mapping[str, Any]) -> Iterator[Served]:
     """A server with these knobs, warm, until the block ends. ``answers``: the file of the right ones."""
     own = dict(knobs)
-    threads = {**_ONE_THREAD, **dict.fromkeys(_ONE_THREAD, str(own.pop("blas_threads")))}
+    threads = dict.fromkeys(SINGLE_THREAD, str(own.pop("blas_threads")))
     sizes = asdict(shape)
     with Program("batch_server.py", {"shape": sizes, "knobs": own}, threads) as server:
         asker = {"shape": sizes, "port": int(server.line()), "answers": str(answers)}
-        with Program("load_generator.py", asker, _ONE_THREAD) as generator:
+        with Program("load_generator.py", asker, SINGLE_THREAD) as generator:
             yield Served(server, generator)

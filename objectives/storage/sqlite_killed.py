@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sqlite_writer
 from key_values import Transaction
 
 from autotune.measure.diagnostics import telling_line
-
-COMMITTED = b"c"
-"""What a writer says of each transaction; of each row it says one letter as well."""
-WRITER = Path(__file__).with_name("sqlite_writer.py")
 
 
 def killed_while_writing(
@@ -29,7 +26,7 @@ def killed_while_writing(
     rows = [[(c.removed, c.key, c.value) for c in changes] for changes in transactions]
     letters = sum(map(len, rows)) + len(rows)
     with subprocess.Popen(
-        [sys.executable, str(WRITER)],
+        [sys.executable, sqlite_writer.__file__],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -46,4 +43,4 @@ def killed_while_writing(
         if len(said) < wanted:
             why = telling_line(writer.stderr.read().decode(errors="replace"))
             raise RuntimeError(f"the process that writes ended by itself: {why}")
-    return said.count(COMMITTED)
+    return said.count(sqlite_writer.COMMITTED)

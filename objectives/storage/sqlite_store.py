@@ -28,7 +28,7 @@ import sqlite3
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from files_of_kernel import IN_MEMORY, cached, file_system, sync_seconds, written_bytes
@@ -72,7 +72,7 @@ class Stored:
 
     def unwritten(self) -> int | None:
         """Pages of it that are not on the disk."""
-        found = [cached(path) for path in self.table.files().values()]
+        found = [cached(path) for path in self.table.files()]
         return None if None in found else sum(each.unwritten for each in found if each)
 
     def remove(self) -> None:
@@ -81,7 +81,6 @@ class Stored:
 
 
 class SqliteStore(Objective):
-    sources: ClassVar[tuple[str, ...]] = ("sqlite_writer.py",)
     workload_facts = (
         *("rows", "value_bytes", "skew", "reads", "misses", "scans", "scan_rows"),
         *("transactions", "transaction_rows"),
@@ -117,7 +116,7 @@ class SqliteStore(Objective):
         for number, operation in enumerate(operations, 1):
             answers.append(_answer(table, operation))
             ends[number] = perf_counter()
-        files = sum(path.stat().st_size for path in table.files().values())
+        files = sum(path.stat().st_size for path in table.files())
         began = perf_counter()
         table.checkpoint()
         seconds = ends[-1] - ends[0] + perf_counter() - began
@@ -180,7 +179,10 @@ class SqliteStore(Objective):
                 _compare([operation], [_answer(loaded.table, operation)])
         loaded.table.checkpoint()
         loaded.reopen()
-        self._check_contents(loaded, "after it was closed and opened again")
+        if loaded.table.all() != list(loaded.contents.all()):
+            raise WrongAnswer(
+                "the table holds something else than was written, after it was closed and opened again"
+            )
 
     def _check_write(self, loaded: Stored, write: Write) -> None:
         """Keys that were read before and are written now are read as they are, and are on the disk."""
@@ -217,10 +219,6 @@ class SqliteStore(Objective):
             )
         if fault := loaded.table.fault():
             raise WrongAnswer(f"after SIGKILL the database is damaged: {fault}")
-
-    def _check_contents(self, loaded: Stored, when: str) -> None:
-        if loaded.table.all() != list(loaded.contents.all()):
-            raise WrongAnswer(f"the table holds something else than was written, {when}")
 
     # -- baselines -----------------------------------------------------------------------------
 

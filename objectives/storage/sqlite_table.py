@@ -108,10 +108,10 @@ class Table:
 
     # -- what it is like -----------------------------------------------------------------------
 
-    def files(self) -> dict[str, Path]:
+    def files(self) -> list[Path]:
         """The database, and what of its journals is there."""
-        named = {suffix: self.file.with_name(self.file.name + suffix) for suffix in ("", "-wal", "-journal")}
-        return {suffix: path for suffix, path in named.items() if path.exists()}
+        named = (self.file.with_name(self.file.name + suffix) for suffix in ("", "-wal", "-journal"))
+        return [path for path in named if path.exists()]
 
     def fault(self) -> str:
         """What is wrong with its structure; empty: nothing."""

@@ -47,11 +47,6 @@ def pictures(cache: PreparedData, count: int) -> Pictures:
     return np.asarray(cache.arrays(make, what="pictures of digits", size=f"{count} x {SIDE}")["pictures"])
 
 
-def number_of(picture: Pictures) -> int:
-    """A number by which a picture is known again."""
-    return zlib.crc32(np.ascontiguousarray(picture).tobytes())
-
-
 @dataclass(frozen=True)
 class Stored:
     """Where the samples lie: a file each in ``folder``, or all in one, and where each begins there."""

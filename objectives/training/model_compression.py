@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -58,12 +58,6 @@ class Loaded:
 class ModelCompression(Objective):
     """Metrics: ``time`` (seconds a picture), ``bytes``, ``drop``, ``error``; ``test_drop`` at the end."""
 
-    sources: ClassVar[tuple[str, ...]] = (
-        "compressed_layers.py",
-        "pruned_perceptron.py",
-        "training_data.py",
-        "training_models.py",
-    )
     workload_facts = ("width", "epochs", "seed")
 
     def __init__(self, context: Context) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ class Progress:
     seconds: float = 0.0
     """Of training, validation left out, over all sessions of it."""
     samples: int = 0
-    reached: float | None = field(default=None)
+    reached: float | None = None
     """The seconds after which the validation loss had come to the target."""
 
 
@@ -252,22 +252,13 @@ def mean_loss(logits: Tensor, targets: Tensor) -> Tensor:
 
 def make_optimiser(updated: list[Tensor], plan: Plan) -> torch.optim.Optimizer:
     """The optimiser of a plan, over what it updates."""
-    match plan.optimiser:
-        case "sgd":
-            return torch.optim.SGD(
-                updated,
-                lr=plan.peak,
-                momentum=plan.momentum,
-                nesterov=plan.nesterov and plan.momentum > 0,
-                weight_decay=plan.weight_decay,
-            )
-        case "adamw":
-            betas = (plan.momentum, plan.beta2)
-            return torch.optim.AdamW(updated, lr=plan.peak, betas=betas, weight_decay=plan.weight_decay)
-    raise ValueError(f"there is no optimiser {plan.optimiser!r}; there are sgd and adamw")
-
-
-def rising_rates(low: float, high: float, count: int) -> Iterator[float]:
-    """``count`` rates from ``low`` to ``high``, each the same number of times the one before."""
-    for place in range(count):
-        yield low * (high / low) ** (place / (count - 1))
+    if plan.optimiser == "sgd":
+        return torch.optim.SGD(
+            updated,
+            lr=plan.peak,
+            momentum=plan.momentum,
+            nesterov=plan.nesterov and plan.momentum > 0,
+            weight_decay=plan.weight_decay,
+        )
+    betas = (plan.momentum, plan.beta2)
+    return torch.optim.AdamW(updated, lr=plan.peak, betas=betas, weight_decay=plan.weight_decay)

@@ -41,18 +41,17 @@ def computing(plan: Plan) -> Plan:
 def gradient_error(make: MakeModel, data: Data, plan: Plan, seed: int, device: torch.device) -> float:
     """How far the gradient of accumulated micro-batches is from that of the whole batch in float32.
 
-    The last micro-batch is one short where it can be. Raises :class:`WrongAnswer` past :data:`TOLERANCES`.
+    ``plan`` is one that :func:`computing` gives. The last micro-batch is one short where it can be. Raises
+    :class:`WrongAnswer` past :data:`TOLERANCES`.
     """
-    small = computing(plan)
-    count = min(max(small.samples - 1, 1), len(data.train))
-    own = _gradient(Training(make, data, small, seed, 1, count, device), count)
+    count = min(max(plan.samples - 1, 1), len(data.train))
+    own = _gradient(Training(make, data, plan, seed, 1, count, device), count)
     right = _right_gradient(make, data, seed, count, device)
     error = float((own - right).norm() / right.norm())
     if not error <= TOLERANCES[plan.dtype]:
         raise WrongAnswer(
-            f"the gradient of {small.accumulate} micro-batches in {plan.dtype} differs by {error:.2g} "
-            f"from that of the"
-            f" whole batch in float32; {TOLERANCES[plan.dtype]:g} may be rounding"
+            f"the gradient of {plan.accumulate} micro-batches in {plan.dtype} differs by {error:.2g} from"
+            f" that of the whole batch in float32; {TOLERANCES[plan.dtype]:g} may be rounding"
         )
     return error
 
@@ -89,7 +88,7 @@ def tiny_updates_survive(plan: Plan, device: torch.device) -> None:
     model: Any = nn.Linear(1, 1, bias=False)
     nn.init.ones_(model.weight)
     precision = Precision(model, plan, device)
-    plain = replace(computing(plan), optimiser="sgd", rate=tiny / slope, momentum=0.0)
+    plain = replace(plan, optimiser="sgd", rate=tiny / slope, momentum=0.0)
     optimiser = make_optimiser(precision.weights.updated, plain)
     for _ in range(TINY_UPDATES):
         precision.backward((slope * precision.logits(torch.ones(1, 1, device=device))).sum())

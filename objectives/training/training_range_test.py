@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 from training_data import Data
-from training_loop import MakeModel, Training, rising_rates
+from training_loop import MakeModel, Training
 from training_plan import Plan
 
 from autotune.measure.objective import Diverged
@@ -32,7 +32,8 @@ def suggested_rate(make: MakeModel, data: Data, plan: Plan, seed: int, device: t
     training = Training(make, data, plain, seed, UPDATES, plan.samples, device)
     rates, losses = [], []
     smooth = lowest = 0.0
-    for place, rate in enumerate(rising_rates(LOWEST, HIGHEST, UPDATES)):
+    for place in range(UPDATES):
+        rate = LOWEST * (HIGHEST / LOWEST) ** (place / (UPDATES - 1))
         training.plan = replace(plain, rate=rate)
         try:
             loss = training.step()

@@ -13,9 +13,9 @@ from autotune.measure.groups.device import quota_works
 from autotune.measure.ownership import PREFIX
 from autotune.session.execution.workers import WorkerExecutor
 from tests.faults.conftest import run, spec_of
-from tests.objectives.distributed.importing import importable
+from tests.objectives.training import importable
 
-importable()
+importable("distributed")
 
 import testbed  # noqa: E402
 

@@ -19,17 +19,9 @@ from autotune.provenance.device import device_facts
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import PythonObjective, StudySpec
-
-SPACES = Path(__file__).parents[2] / "searchspaces"
+from tests.objectives.ready import SPACES
 
 compiles = pytest.mark.skipif(find_compiler() is None, reason="neither NVRTC nor nvcc is installed")
-
-
-def emulates() -> None:
-    """Skip where CUDA kernels cannot be emulated."""
-    pytest.importorskip("torch", reason="kernels for a GPU are checked with PyTorch")
-    if shutil.which("g++") is None:
-        pytest.skip("CUDA kernels are emulated through g++")
 
 
 def read_space(name: str, device: str = "h200") -> StudySpec:
@@ -37,6 +29,10 @@ def read_space(name: str, device: str = "h200") -> StudySpec:
 
 
 def on_emulator(spec: StudySpec, cache: Path, **workload: object) -> Any:
+    """Its objective on the emulator; skips the test where there is none."""
+    pytest.importorskip("torch", reason="kernels for a GPU are checked with PyTorch")
+    if shutil.which("g++") is None:
+        pytest.skip("CUDA kernels are emulated through g++")
     return _objective(spec, cache, {**spec.workload, **workload, "device": "cpu"})
 
 

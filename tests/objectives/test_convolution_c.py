@@ -81,10 +81,6 @@ def test_another_type_is_refused(space: Ready) -> None:
     assert isinstance(caught.value.__cause__, Infeasible)
 
 
-def test_the_default_is_feasible(space: Ready) -> None:
-    assert space.spec.space.default() in space.spec.space.feasible
-
-
 def test_its_source_is_frozen(space: Ready) -> None:
     from autotune.measure.loading.sources import source_files
 

@@ -11,7 +11,6 @@ from autotune.space.spec import StudySpec
 from tests.objectives.cuda import (
     compiled,
     compiles,
-    emulates,
     error,
     is_caught,
     mutated,
@@ -42,7 +41,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_ragged_shapes_are_right(
     spec: StudySpec, cache: Path, knobs: dict[str, int], filter_shape: tuple[int, int]
 ) -> None:
-    emulates()
     rows, columns = filter_shape
     for height, width in [(1, 1), (33, 35), (12, 97)]:
         sizes = {"height": height, "width": width, "filter_height": rows, "filter_width": columns}
@@ -52,7 +50,6 @@ def test_ragged_shapes_are_right(
 @pytest.mark.torch
 @pytest.mark.parametrize("seed", range(4))
 def test_any_configuration_is_right(spec: StudySpec, cache: Path, seed: int) -> None:
-    emulates()
     rng = np.random.default_rng(seed)
     (configuration,) = spec.space.sample(rng, 1)
     height, width = (int(size) for size in rng.integers(1, 60, 2))
@@ -75,7 +72,6 @@ def test_any_configuration_is_right(spec: StudySpec, cache: Path, seed: int) -> 
 def test_a_planted_fault_is_caught(
     spec: StudySpec, tmp_path: Path, right: str, wrong: str, said: str
 ) -> None:
-    emulates()
     objective = on_emulator(spec, tmp_path, height=37, width=41, filter_height=3, filter_width=3)
     assert said in is_caught(mutated(objective, right, wrong, tmp_path), with_knobs(spec, **TUNED))
 
@@ -89,7 +85,6 @@ def test_it_compiles(spec: StudySpec, cache: Path, knobs: dict[str, int]) -> Non
 
 @pytest.mark.torch
 def test_the_vendor_is_right(spec: StudySpec, cache: Path) -> None:
-    emulates()
     objective = on_emulator(spec, cache, height=33, width=20, filter_height=3, filter_width=5)
     (vendor,) = objective.baselines()
     assert objective.check(objective.load_baseline(vendor), np.random.default_rng(1))["error"] < 1e-5

@@ -14,7 +14,6 @@ from autotune.space.spec import StudySpec
 from tests.objectives.cuda import (
     compiled,
     compiles,
-    emulates,
     error,
     is_caught,
     mutated,
@@ -41,7 +40,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.torch
 @pytest.mark.parametrize("knobs", [{}, TUNED, {"skip": True, "rows": 32, "walkers": 256}], ids=str)
 def test_the_kept_set_is_exact(spec: StudySpec, cache: Path, knobs: dict[str, int]) -> None:
-    emulates()
     for boxes, threshold in [(1, 0.5), (63, 0.125), (64, 0.5), (201, 0.625)]:
         objective = on_emulator(spec, cache, boxes=boxes, threshold=threshold)
         assert error(objective, with_knobs(spec, **knobs)) == 0
@@ -49,7 +47,6 @@ def test_the_kept_set_is_exact(spec: StudySpec, cache: Path, knobs: dict[str, in
 
 @pytest.mark.torch
 def test_some_boxes_stay_and_some_go(spec: StudySpec, cache: Path) -> None:
-    emulates()
     objective = on_emulator(spec, cache, boxes=500)
     kept = objective.reference(objective.make_inputs(np.random.default_rng(0)))["kept"]
     assert 50 < int(kept.sum()) < 450
@@ -58,7 +55,6 @@ def test_some_boxes_stay_and_some_go(spec: StudySpec, cache: Path) -> None:
 @pytest.mark.torch
 @pytest.mark.parametrize("seed", range(3))
 def test_any_configuration_is_right(spec: StudySpec, cache: Path, seed: int) -> None:
-    emulates()
     rng = np.random.default_rng(seed)
     (configuration,) = spec.space.sample(rng, 1)
     assert (
@@ -83,7 +79,6 @@ def test_any_configuration_is_right(spec: StudySpec, cache: Path, seed: int) -> 
 def test_a_planted_fault_is_caught(
     spec: StudySpec, tmp_path: Path, right: str, count: int, wrong: str, said: str
 ) -> None:
-    emulates()
     objective = on_emulator(spec, tmp_path, boxes=333, threshold=0.5)
     assert said in is_caught(mutated(objective, right, wrong, tmp_path, count), with_knobs(spec, **TUNED))
 

@@ -11,7 +11,6 @@ from autotune.space.spec import StudySpec
 from tests.objectives.cuda import (
     compiled,
     compiles,
-    emulates,
     error,
     is_caught,
     mutated,
@@ -39,7 +38,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.torch
 @pytest.mark.parametrize("knobs", [{}, TUNED, {**TUNED, "fused": 4, "power_shared": False}], ids=str)
 def test_ragged_shapes_and_steps_are_right(spec: StudySpec, cache: Path, knobs: dict[str, int]) -> None:
-    emulates()
     for height, width, steps in [(1, 1, 1), (33, 35, 7), (12, 97, 8)]:
         objective = on_emulator(spec, cache, height=height, width=width, steps=steps)
         assert error(objective, with_knobs(spec, **knobs)) < 1e-5
@@ -48,7 +46,6 @@ def test_ragged_shapes_and_steps_are_right(spec: StudySpec, cache: Path, knobs: 
 @pytest.mark.torch
 @pytest.mark.parametrize("seed", range(3))
 def test_any_configuration_is_right(spec: StudySpec, cache: Path, seed: int) -> None:
-    emulates()
     rng = np.random.default_rng(seed)
     (configuration,) = spec.space.sample(rng, 1)
     height, width = (int(size) for size in rng.integers(1, 60, 2))
@@ -74,7 +71,6 @@ def test_any_configuration_is_right(spec: StudySpec, cache: Path, seed: int) -> 
 def test_a_planted_fault_is_caught(
     spec: StudySpec, tmp_path: Path, right: str, count: int, wrong: str, said: str
 ) -> None:
-    emulates()
     objective = on_emulator(spec, tmp_path, height=37, width=41, steps=5)
     assert said in is_caught(mutated(objective, right, wrong, tmp_path, count), with_knobs(spec, **TUNED))
 
@@ -88,7 +84,6 @@ def test_it_compiles(spec: StudySpec, cache: Path, knobs: dict[str, int]) -> Non
 
 @pytest.mark.torch
 def test_the_steps_in_pytorch_are_right(spec: StudySpec, cache: Path) -> None:
-    emulates()
     objective = on_emulator(spec, cache, height=33, width=20, steps=4)
     (baseline,) = objective.baselines()
     assert objective.check(objective.load_baseline(baseline), np.random.default_rng(1))["error"] < 1e-5

@@ -133,7 +133,3 @@ def test_a_wrong_line_is_always_caught(space: Ready, fault: str, tmp_path: Path)
 def test_a_distribution_that_is_not_known_is_refused(space: Ready) -> None:
     with pytest.raises(Exception, match="one of uniform, lognormal, clustered, not zipf"):
         space.objective(distribution="zipf")
-
-
-def test_the_default_is_feasible(space: Ready) -> None:
-    assert space.spec.space.default() in space.spec.space.feasible

@@ -103,7 +103,3 @@ def test_its_work_is_counted_from_what_is_kept(space: Ready) -> None:
 def test_a_limit_that_float32_cannot_hold_is_refused(space: Ready) -> None:
     with pytest.raises(Exception, match="multiple of 1/64"):
         space.objective(overlap=0.45)
-
-
-def test_the_default_is_feasible(space: Ready) -> None:
-    assert space.spec.space.default() in space.spec.space.feasible

@@ -71,7 +71,3 @@ def test_a_step_that_is_left_out_shows_at_the_full_size(space: Ready) -> None:
 def test_its_work_is_counted(space: Ready) -> None:
     work = space.objective(height=10, width=20, steps=3).work()
     assert (work.bytes, work.operations) == (3 * 4 * 200, 10 * 200 * 3)
-
-
-def test_the_default_is_feasible(space: Ready) -> None:
-    assert space.spec.space.default() in space.spec.space.feasible

@@ -39,11 +39,6 @@ def test_where_the_schedules_end() -> None:
     assert ends["linear"] == pytest.approx(0.001) and ends["cosine"] < 1e-5
 
 
-def test_an_unknown_schedule_is_named() -> None:
-    with pytest.raises(ValueError, match=r"no schedule 'cosin'.*cosine"):
-        factor(0, 1, 0.0, "cosin")
-
-
 @given(rate=st.floats(1e-5, 1.0), batch=st.integers(1, 4096))
 def test_coupling_keeps_the_rate_of_the_reference_batch(rate: float, batch: int) -> None:
     for coupling in COUPLINGS:

@@ -22,7 +22,8 @@ from autotune.space.reading.reader import read_spec
 from autotune.space.spec import Budget, StudySpec
 from autotune.status import Status
 from autotune.store.store import Store
-from tests.objectives.training import ROOT, needs_torch, read_small, small_objective
+from tests.objectives.ready import SPACES
+from tests.objectives.training import needs_torch, read_small, small_objective
 
 pytestmark = [pytest.mark.torch, needs_torch, pytest.mark.usefixtures("one_thread")]
 
@@ -136,7 +137,7 @@ def test_the_text_can_be_asked_for_by_its_hash(tmp_path: Path) -> None:
 
 
 def test_a_larger_batch_takes_more_memory(tmp_path: Path) -> None:
-    spec = read_spec(ROOT / "searchspaces" / "largest-batch.yaml")
+    spec = read_spec(SPACES / "largest-batch.yaml")
     workload = {**spec.workload, "width": 32, "layers": 1, "heads": 2, "device": "cpu"}
     objective: Any = load_objective(spec.objective, Context(workload, {}, tmp_path))
     small, large = (

@@ -15,9 +15,9 @@ from autotune.measure.gpu.peaks import ARITHMETIC
 from autotune.measure.objective import Infeasible
 from autotune.provenance.device import device_facts
 from autotune.space.reading.reader import read_spec
+from tests.objectives.ready import SPACES
 from tests.objectives.triton_child import (
     NAMES,
-    ROOT,
     arithmetic_of,
     baselines_on_a_gpu,
     check,
@@ -228,9 +228,8 @@ def test_the_space_offers_descriptors_and_padding_where_they_work(
     device: str, workload: dict[str, Any], ragged: bool
 ) -> None:
     """Ragged rows can be padded on any device, and by descriptors only padded ones are read."""
-    path = ROOT / "searchspaces" / "triton-gemm.yaml"
     facts = {**read_space("triton-gemm").workload, **workload}
-    space = read_spec(path, device=device_facts(device), workload=facts).space
+    space = read_spec(SPACES / "triton-gemm.yaml", device=device_facts(device), workload=facts).space
     drawn = list(space.sample(np.random.default_rng(0), 300))
     assert {one.get("pad") for one in drawn} == ({True, False} if ragged else {None})
     assert space.default().get("pad") == (False if ragged else None)

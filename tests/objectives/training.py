@@ -14,8 +14,8 @@ from autotune.measure.objective import Context
 from autotune.space.configuration import FrozenMap
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import StudySpec
-
-ROOT = Path(__file__).parents[2]
+from tests.objectives.beside import OBJECTIVES
+from tests.objectives.ready import SPACES
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="not installed: torch")
 
@@ -30,14 +30,14 @@ SMALL: dict[str, dict[str, Any]] = {
 
 def importable(of: str = "training") -> None:
     """The modules of a folder of objectives can be imported by name, as they import one another."""
-    folder = str(ROOT / "objectives" / of)
+    folder = str(OBJECTIVES / of)
     if folder not in sys.path:
         sys.path.append(folder)
 
 
 def read_small(name: str, **workload: Any) -> StudySpec:
     """A ready space at a small size, on the CPU."""
-    spec = read_spec(ROOT / "searchspaces" / f"{name}.yaml")
+    spec = read_spec(SPACES / f"{name}.yaml")
     own = {**spec.workload, **SMALL[name], "device": "cpu", **workload}
     return StudySpec(**{**vars(spec), "workload": FrozenMap(own)})
 

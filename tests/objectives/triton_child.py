@@ -26,8 +26,8 @@ from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import read_spec
 from autotune.space.spec import PythonObjective, StudySpec
 from benchmarks.gpu_planted import HELPERS, KERNELS, own_helpers
+from tests.objectives.ready import SPACES
 
-ROOT = Path(__file__).parents[2]
 NAMES = ("triton-attention", "triton-gemm", "triton-layer-norm", "triton-reduction", "triton-softmax")
 
 
@@ -38,7 +38,7 @@ needs_triton = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.j
 
 @cache
 def read_space(name: str) -> StudySpec:
-    return read_spec(ROOT / "searchspaces" / f"{name}.yaml", device=device_facts("h200"))
+    return read_spec(SPACES / f"{name}.yaml", device=device_facts("h200"))
 
 
 def sampled(name: str, seed: int, loads: str = "pointers") -> Configuration:
@@ -56,9 +56,8 @@ def sampled(name: str, seed: int, loads: str = "pointers") -> Configuration:
 
 def sampled_padded(seed: int) -> Configuration:
     """Any of a product whose matrices are copied into padded rows first."""
-    path = ROOT / "searchspaces" / "triton-gemm.yaml"
     ragged = {**read_space("triton-gemm").workload, "n": 1999, "k": 3001}
-    space = read_spec(path, device=device_facts("h200"), workload=ragged).space
+    space = read_spec(SPACES / "triton-gemm.yaml", device=device_facts("h200"), workload=ragged).space
     rng = np.random.default_rng(seed)
     (configuration,) = space.sample(rng, 1)
     while not configuration["pad"]:

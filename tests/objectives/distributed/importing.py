@@ -1,4 +1,4 @@
-"""The modules of ``objectives/distributed`` for their tests, as they are or with something planted."""
+"""The modules of ``objectives/distributed`` for their tests, with something planted."""
 
 from __future__ import annotations
 
@@ -11,15 +11,9 @@ from typing import Any
 from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context
 from autotune.space.spec import PythonObjective
-from tests.objectives.beside import planted
+from tests.objectives.beside import OBJECTIVES, planted
 
-FOLDER = Path(__file__).parents[3] / "objectives" / "distributed"
-
-
-def importable() -> None:
-    """The modules of the folder can be imported by name, as they import one another."""
-    if str(FOLDER) not in sys.path:
-        sys.path.append(str(FOLDER))
+FOLDER = OBJECTIVES / "distributed"
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +13,16 @@ from hypothesis import strategies as st
 
 from autotune.measure.objective import Context, Diverged, WrongAnswer
 from autotune.space.reading.reader import read_spec
-from tests.objectives.distributed.importing import FOLDER, importable, with_fault
+from tests.objectives.distributed.importing import with_fault
+from tests.objectives.ready import SPACES
+from tests.objectives.training import importable, needs_torch
 
-importable()
+importable("distributed")
 
 from async_plan import Plan, lead_of  # noqa: E402
 from async_sgd import AsyncSgd  # noqa: E402
 
-needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="not installed: torch")
-
-SPEC = read_spec(FOLDER.parents[1] / "searchspaces" / "async-sgd.yaml")
+SPEC = read_spec(SPACES / "async-sgd.yaml")
 MODES = SPEC.space.knob("mode").options
 BOUND = {metric.name: metric.at_most for metric in SPEC.metrics}["error"]
 EASY = {"workers": 2, "width": 16, "depth": 1, "target": 1.8, "validate": 10, "seconds": 60}
@@ -127,9 +126,9 @@ def test_who_is_sent_on_is_never_further_ahead_than_allowed(clocks: list[int], s
 
 
 @needs_torch
-def test_the_ready_spaces_are_this_objective() -> None:
+def test_the_ready_spaces_are_this_objective(tmp_path: Path) -> None:
     for name in ("async-sgd", "async-sgd-straggler"):
-        spec = read_spec(FOLDER.parents[1] / "searchspaces" / f"{name}.yaml")
-        assert Plan.of(spec.space.default()) == Plan()
-        cpus = [device.cpu for device in AsyncSgd(Context(spec.workload, {}, FOLDER)).devices]
+        spec = read_spec(SPACES / f"{name}.yaml")
+        assert Plan(**spec.space.default()) == Plan()
+        cpus = [device.cpu for device in AsyncSgd(Context(spec.workload, {}, tmp_path)).devices]
         assert cpus == [None, None, None, 0.1 if "straggler" in name else None]

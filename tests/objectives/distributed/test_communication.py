@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,11 @@ from hypothesis import strategies as st
 from autotune.errors import InputError
 from autotune.measure.objective import Context, Infeasible, WrongAnswer
 from autotune.space.reading.reader import read_spec
-from tests.objectives.distributed.importing import FOLDER, importable, with_fault
+from tests.objectives.distributed.importing import with_fault
+from tests.objectives.ready import SPACES
+from tests.objectives.training import importable, needs_torch
 
-importable()
+importable("distributed")
 
 from allreduce_plan import Plan as Reduction  # noqa: E402
 from allreduce_work import Took  # noqa: E402
@@ -25,10 +26,6 @@ from comm_allreduce import Allreduce, verify_sums  # noqa: E402
 from comm_ddp import DataParallel  # noqa: E402
 from ddp_plan import Plan, buckets_of  # noqa: E402
 from distributed_objective import devices_of  # noqa: E402
-
-SPACES = FOLDER.parents[1] / "searchspaces"
-
-needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="not installed: torch")
 
 KIB = 1024
 
@@ -215,9 +212,10 @@ def test_buckets_hold_every_tensor_once_and_no_more_than_they_must(
 
 
 def test_the_ready_spaces_begin_with_what_the_backend_does() -> None:
-    for name, plan in (("comm-allreduce", Reduction), ("comm-ddp", Plan)):
-        spec = read_spec(SPACES / f"{name}.yaml")
-        found: Any = plan.of(spec.space.default())
+    of_allreduce, of_ddp = (
+        read_spec(SPACES / f"{name}.yaml").space.default() for name in ("comm-allreduce", "comm-ddp")
+    )
+    for found in (Reduction.of(of_allreduce), Plan(**of_ddp)):
         assert (found.threads, found.connections, found.algorithm) == (2, 1, "gloo")
         assert found.compression == "none" and found.congestion == "host"
 

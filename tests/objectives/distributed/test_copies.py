@@ -12,13 +12,13 @@ from autotune.errors import InputError
 from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context, WrongAnswer
 from autotune.space.reading.reader import read_spec
-from tests.objectives.distributed.importing import FOLDER
+from tests.objectives.ready import SPACES
 
 torch: Any = pytest.importorskip("torch")
 
 pytestmark = pytest.mark.torch
 
-SPEC = read_spec(FOLDER.parents[1] / "searchspaces" / "comm-copies.yaml")
+SPEC = read_spec(SPACES / "comm-copies.yaml")
 
 
 def copies(**workload: Any) -> Any:

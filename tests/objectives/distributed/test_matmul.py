@@ -15,32 +15,31 @@ from autotune.errors import InputError
 from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context, OutOfMemory
 from autotune.space.reading.reader import read_spec
-from tests.objectives.distributed.importing import importable
-from tests.objectives.training import needs_torch
+from tests.objectives.ready import SPACES
+from tests.objectives.training import importable, needs_torch
 
-importable()
+importable("distributed")
 
 from matmul_count import Count, OnTheWay  # noqa: E402
-from matmul_plan import LAYOUTS, WORLD, Plan, blocks, needs  # noqa: E402
+from matmul_plan import LAYOUTS, WORLD, Plan, block_of, needs  # noqa: E402
 
-SPACE = Path(__file__).parents[3] / "searchspaces" / "distributed-matmul.yaml"
+SPACE = SPACES / "distributed-matmul.yaml"
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_blocks_cover_each_matrix_and_panels_the_inner_dimension(layout: str) -> None:
+def test_blocks_cover_a_matrix_and_panels_the_inner_dimension(layout: str) -> None:
     n, plan = 24, Plan(layout, panel=5)
-    for name in "abc":
-        covered = np.zeros((n, n), dtype=int)
-        for rank in range(WORLD):
-            block = blocks(plan, rank, n)[name]
-            covered[slice(*block.rows), slice(*block.columns)] += 1
-        assert (covered == 1).all()
+    covered = np.zeros((n, n), dtype=int)
+    for rank in range(WORLD):
+        block = block_of(plan, rank, n)
+        covered[slice(*block.rows), slice(*block.columns)] += 1
+    assert (covered == 1).all()
     for rank in range(WORLD):
         inner = sorted(k for need in needs(plan, rank, n) for k in range(*need.inner))
         assert inner == list(range(n))
-        own = blocks(plan, rank, n)["c"]
+        own = block_of(plan, rank, n)
         for need in needs(plan, rank, n):
-            a, b = blocks(plan, need.owner_a, n)["a"], blocks(plan, need.owner_b, n)["b"]
+            a, b = (block_of(plan, owner, n) for owner in need.owners)
             assert a.rows == own.rows and b.columns == own.columns
             assert a.columns[0] <= need.inner[0] and need.inner[1] <= a.columns[1]
             assert b.rows[0] <= need.inner[0] and need.inner[1] <= b.rows[1]
@@ -48,8 +47,8 @@ def test_blocks_cover_each_matrix_and_panels_the_inner_dimension(layout: str) ->
 
 def test_in_cannons_layout_no_two_ask_one_process_for_the_same_at_once() -> None:
     first = [needs(Plan("cannon", panel=12), rank, 24)[0] for rank in range(WORLD)]
-    assert sorted(need.owner_a for need in first) == list(range(WORLD))
-    assert sorted(need.owner_b for need in first) == list(range(WORLD))
+    for owners in zip(*(need.owners for need in first), strict=True):
+        assert sorted(owners) == list(range(WORLD))
 
 
 def test_a_copy_that_was_followed_by_the_next_request_is_held_no_longer() -> None:

@@ -13,17 +13,17 @@ import pytest
 from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Context, Infeasible, OutOfMemory, WrongAnswer
 from autotune.space.reading.reader import read_spec
-from tests.objectives.distributed.importing import importable, with_fault
-from tests.objectives.training import needs_torch
+from tests.objectives.distributed.importing import with_fault
+from tests.objectives.ready import SPACES
+from tests.objectives.training import importable, needs_torch
 
 pytestmark = [pytest.mark.torch, needs_torch]
 pytest.importorskip("torch")
-importable()
+importable("distributed")
 
 from placement_plan import Plan  # noqa: E402
 from placement_rank import Stepped  # noqa: E402
 
-SPACES = Path(__file__).parents[3] / "searchspaces"
 SMALL: dict[str, dict[str, Any]] = {
     "placement-pipeline": {
         "model": "chain",
@@ -57,7 +57,7 @@ def test_gradients_and_losses_are_those_of_the_unsplit_model(objective: Any) -> 
     places = [(0, 0, 0, 0), (0, 0, 1, 1), (1, 0, 1, 0)]
     for place, micro_batches in zip(places, (1, 2, 4), strict=True):
         for schedule, recompute in product(("gpipe", "1f1b"), (False, True)):
-            plan = objective.load(Plan(place, micro_batches, schedule, recompute))
+            plan = Plan(place, micro_batches, schedule, recompute)
             assert objective.check(plan, rng)["error"] < 1e-4
 
 
@@ -71,14 +71,13 @@ def test_a_reading_has_the_time_and_what_each_device_did(objective: Any) -> None
 
 def test_what_the_batch_cannot_be_cut_into_is_infeasible(objective: Any) -> None:
     with pytest.raises(Infeasible, match="no 3 equal parts"):
-        objective.load(Plan((0, 0, 1, 1), 3))
+        objective.load({"place": dict.fromkeys(objective.model.names, "one"), "micro_batches": 3})
 
 
 def test_baselines_are_plans_that_can_be_measured(objective: Any) -> None:
     rng = np.random.default_rng(2)
     for baseline in objective.baselines():
-        plan = objective.load(objective.load_baseline(baseline))
-        assert objective.check(plan, rng)["error"] < 1e-4
+        assert objective.check(objective.load_baseline(baseline), rng)["error"] < 1e-4
     assert objective.load_baseline(objective.baselines()[1]).place == (0, 0, 1, 1)
 
 

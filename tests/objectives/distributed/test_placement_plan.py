@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.objectives.distributed.importing import importable
+from tests.objectives.training import importable
 
-importable()
+importable("distributed")
 
 from placement_partition import Profile, equal_split, pipedream  # noqa: E402
 from placement_plan import Plan, make_turns, stages  # noqa: E402

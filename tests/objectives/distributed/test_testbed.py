@@ -15,12 +15,15 @@ from autotune.measure.groups.device import Device, Link
 from autotune.measure.groups.failures import RankSilent
 from autotune.measure.groups.group import ProcessGroup
 from autotune.measure.groups.network import Loopback
+from autotune.measure.loading.sources import source_files
 from autotune.measure.objective import Lost
+from autotune.space.reading.reader import read_spec
 from tests.measure.groups import functions as functions
 from tests.objectives.distributed import work
-from tests.objectives.distributed.importing import importable
+from tests.objectives.ready import SPACES
+from tests.objectives.training import importable
 
-importable()
+importable("distributed")
 
 import testbed  # noqa: E402
 from testbed.network import segments_of  # noqa: E402
@@ -107,6 +110,14 @@ def test_a_switch_that_dies_is_no_fault_of_the_configuration() -> None:
         with pytest.raises(Lost, match="its switch ended"):
             group.run(work.exchange_until_killed, wire)
         assert group.run(work.exchange, 5).results == (5, 5)
+
+
+@pytest.mark.parametrize(
+    "name", ["async-sgd", "comm-allreduce", "comm-ddp", "distributed-matmul", "placement-graph"]
+)
+def test_the_switch_is_part_of_what_is_frozen(name: str) -> None:
+    """Its C was not: results through another switch counted."""
+    assert SOURCE in source_files(read_spec(SPACES / f"{name}.yaml").objective)
 
 
 def test_more_links_than_a_switch_has_room_for_are_refused() -> None:

@@ -121,10 +121,11 @@ def test_facts_that_are_no_mapping_are_refused(facts: dict[str, Any]) -> None:
         parse_spec(EXAMPLE, **facts)
 
 
-def test_the_ready_spaces_are_read() -> None:
+def test_the_ready_spaces_are_read_and_allow_their_defaults() -> None:
     a_cpu_and_a_gpu = {**profile("h200"), **DEVICE}
     for path in sorted((ROOT / "searchspaces").glob("*.yaml")):
-        assert read_family(path, a_cpu_and_a_gpu).name
+        for spec in read_family(path, a_cpu_and_a_gpu).specs:
+            assert spec.space.default() in spec.space, path.name
 
 
 @pytest.mark.parametrize("name", ["triton-softmax", "triton-layer-norm"])
