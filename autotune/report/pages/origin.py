@@ -9,7 +9,7 @@ from typing import Any
 
 from autotune.provenance.document import part_of
 from autotune.report.knob_views import say_configuration
-from autotune.report.numbers import as_duration, say_seconds, say_value
+from autotune.report.numbers import as_duration, say_count, say_seconds, say_value
 from autotune.report.pages.page import Commands, Paragraph, Part, Section, Table, Text
 from autotune.report.pages.subject import Subject, say_time
 from autotune.report.words.objective import say_objective
@@ -96,6 +96,7 @@ def _as_it_was(subject: Subject) -> Iterator[tuple[str, str]]:
     """What was searched, with which code and on which machine."""
     study = subject.evidence.study
     yield from _code(subject)
+    yield from _cores(subject)
     yield from _machine(subject.evidence.environment)
     yield "machine's key", study.machine_key
     yield "environment", study.environment_hash or "not recorded"
@@ -118,6 +119,17 @@ def _code(subject: Subject) -> Iterator[tuple[str, str]]:
         yield "commit", f"{head['commit']} on {head.get('branch') or 'no branch'}, {state}"
     if evidence.segment and (source := evidence.segment.document.get("source_hash")):
         yield "objective's source", str(source)
+
+
+def _cores(subject: Subject) -> Iterator[tuple[str, str]]:
+    """How many cores a measurement was pinned to, by the winner's trial or else the default's.
+
+    On more of them the same programs may compare otherwise.
+    """
+    for trial in subject.store.numbered(subject.evidence.study.id, [subject.result.trial or 0]):
+        cores = trial.facts.get("cores")
+        if isinstance(cores, list) and cores:
+            yield "measured on", f"{say_count(len(cores), 'core')} of the processor, pinned"
 
 
 def _machine(environment: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
