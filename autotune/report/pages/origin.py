@@ -22,6 +22,8 @@ MOST_TRIALS = 20
 """How many of the best trials are listed."""
 MOST_FACTS = 400
 """The most facts of an environment that are listed."""
+MOST_IN_FLIGHT = 20
+"""Of so many of the last trials one has been measured."""
 
 
 # -- to do it again ----------------------------------------------------------------------------
@@ -122,14 +124,16 @@ def _code(subject: Subject) -> Iterator[tuple[str, str]]:
 
 
 def _cores(subject: Subject) -> Iterator[tuple[str, str]]:
-    """How many cores a measurement was pinned to, by the winner's trial or else the default's.
+    """How many cores a measurement was pinned to in the last search, as in its final measurement.
 
     On more of them the same programs may compare otherwise.
     """
-    for trial in subject.store.numbered(subject.evidence.study.id, [subject.result.trial or 0]):
-        cores = trial.facts.get("cores")
-        if isinstance(cores, list) and cores:
-            yield "measured on", f"{say_count(len(cores), 'core')} of the processor, pinned"
+    evidence = subject.evidence
+    last = evidence.trials["trial"].tail(MOST_IN_FLIGHT).tolist()
+    known = [trial.facts.get("cores") for trial in subject.store.numbered(evidence.study.id, last)]
+    pinned = [cores for cores in known if isinstance(cores, list) and cores]
+    if pinned:
+        yield "measured on", f"{say_count(len(pinned[-1]), 'core')} of the processor, pinned"
 
 
 def _machine(environment: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
