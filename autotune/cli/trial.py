@@ -228,4 +228,8 @@ def _facts(facts: dict[str, Any]) -> list[str]:
     from autotune.report.text import one_line, shown
 
     said = {name: value for name, value in facts.items() if name not in (TIMELINE, "curve", "shared_error")}
-    return [f"  fact     {_one(name)} = {one_line(shown(v), MOST_OF_A_FACT)}" for name, v in said.items()]
+    names = {"cores": "core numbers"}  # in a space file `cores` is their count, and 0 pins to none
+    return [
+        f"  fact     {_one(names.get(name, name))} = {one_line(shown(value), MOST_OF_A_FACT)}"
+        for name, value in said.items()
+    ]

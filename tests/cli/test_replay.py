@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import autotune
 from autotune.cli.prune import command as prune
 from autotune.cli.replay import command as replay
 from autotune.errors import InputError
@@ -80,6 +81,21 @@ def test_the_frozen_source_is_measured_where_the_files_are_gone(study: Path) -> 
     assert gone.return_value == 3 and "--frozen uses those that the store has kept" in gone.stdout
     frozen = document(replay, "small:0", "--frozen", "--runs", 2, "--store", study / "study.db")
     assert frozen["verdict"] == "agrees" and frozen["kept"].startswith("kept")
+
+
+def test_a_script_that_is_run_by_its_path_is_measured_from_the_frozen_source(tmp_path: Path) -> None:
+    script = tmp_path / "bench.sh"
+    script.write_text('#!/bin/sh\necho "{\\"time\\": $1}"\n')
+    script.chmod(0o755)
+    space = tmp_path / "space.yaml"
+    space.write_text(
+        "autotune: 1\nname: script\ncommand: [./bench.sh, '{tile}']\nknobs: {tile: {values: [1, 2]}}\n"
+        "measure: {finalists: 0}\n"
+    )
+    autotune.search(space, store=tmp_path / "study.db")
+    script.unlink()
+    found = document(replay, "script:1", "--frozen", "--runs", 2, "--store", tmp_path / "study.db")
+    assert found["verdict"] == "agrees", found["why"]
 
 
 def test_another_source_is_the_first_thing_that_changed(study: Path) -> None:

@@ -187,5 +187,5 @@ def test_facts_are_shown_but_not_how_the_lane_was_used() -> None:
     """The documentation sends people to the facts of a trial, which ``--json`` alone had."""
     facts = {"network": "loopback", "cores": [0, 1], "timeline": {"measure": [1.0, 2.0, 0]}, "log": "x" * 999}
     said = _facts(facts)
-    assert said[:2] == ["  fact     network = loopback", "  fact     cores = 0, 1"]
+    assert said[:2] == ["  fact     network = loopback", "  fact     core numbers = 0, 1"]
     assert len(said) == 3 and len(said[2]) < 200

@@ -190,6 +190,9 @@ def test_where_all_failed_nobody_is_told_to_go_on(tmp_path: Path) -> None:
     )
     said = summarize(result, space="bowl.yaml")
     assert result.best is None and "go on searching" not in said and " show --failures " in said
+    assert f"search bowl.yaml --fresh --store sqlite:///{tmp_path / 's.db'}" in said, (
+        "what was mended may be no source of the study: without --fresh its trials would count"
+    )
     assert f" --store sqlite:///{tmp_path / 's.db'}" in said, "else the commands would look elsewhere"
     assert "go on searching" in summarize(replace(result, reason="interrupted"), space="bowl.yaml")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from autotune.provenance.document import part_of
 from autotune.report.knob_views import say_configuration
-from autotune.report.numbers import as_duration, say_seconds, say_value
+from autotune.report.numbers import as_duration, say_count, say_seconds, say_value
 from autotune.report.pages.page import Commands, Paragraph, Part, Section, Table, Text
 from autotune.report.pages.subject import Subject, say_time
 from autotune.report.words.objective import say_objective
@@ -22,6 +22,8 @@ MOST_TRIALS = 20
 """How many of the best trials are listed."""
 MOST_FACTS = 400
 """The most facts of an environment that are listed."""
+MOST_IN_FLIGHT = 20
+"""Of so many of the last trials one has been measured."""
 
 
 # -- to do it again ----------------------------------------------------------------------------
@@ -96,6 +98,7 @@ def _as_it_was(subject: Subject) -> Iterator[tuple[str, str]]:
     """What was searched, with which code and on which machine."""
     study = subject.evidence.study
     yield from _code(subject)
+    yield from _cores(subject)
     yield from _machine(subject.evidence.environment)
     yield "machine's key", study.machine_key
     yield "environment", study.environment_hash or "not recorded"
@@ -118,6 +121,19 @@ def _code(subject: Subject) -> Iterator[tuple[str, str]]:
         yield "commit", f"{head['commit']} on {head.get('branch') or 'no branch'}, {state}"
     if evidence.segment and (source := evidence.segment.document.get("source_hash")):
         yield "objective's source", str(source)
+
+
+def _cores(subject: Subject) -> Iterator[tuple[str, str]]:
+    """How many cores a measurement was pinned to in the last search, as in its final measurement.
+
+    On more of them the same programs may compare otherwise.
+    """
+    evidence = subject.evidence
+    last = evidence.trials["trial"].tail(MOST_IN_FLIGHT).tolist()
+    known = [trial.facts.get("cores") for trial in subject.store.numbered(evidence.study.id, last)]
+    pinned = [cores for cores in known if isinstance(cores, list) and cores]
+    if pinned:
+        yield "measured on", f"{say_count(len(pinned[-1]), 'core')} of the processor, pinned"
 
 
 def _machine(environment: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -305,7 +305,9 @@ def _next(result: Result, space: str, program: str, store_option: str, budget: B
     if result.reason == MISTAKEN:
         again = f"{program} search {file}{store_option}"
         commands.append((again, "once the mistake is mended: begins a new study"))
-    elif not in_vain and result.reason != EXHAUSTED:
+    elif in_vain:
+        commands.append((f"{program} search {file} --fresh{store_option}", "then search anew"))
+    elif result.reason != EXHAUSTED:
         more = f"{program} search {file}{_more(result, budget)}{store_option}"
         commands.append((more, "go on searching"))
     return say_next(commands, result.store)

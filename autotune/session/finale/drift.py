@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from autotune.measure.outcome import Estimate
+
 MUCH = 1.5
 """A factor that the luck of the best readings, caches and noise do not reach for all contenders at once."""
 APART = 2.0
@@ -39,18 +41,19 @@ def say_drift(factor: float) -> str:
 
 
 def shift(
-    searched: Mapping[str, float], again: Mapping[str, float], one: str, other: str, *, minimize: bool
+    searched: Mapping[str, Estimate], again: Mapping[str, float], one: str, other: str, *, minimize: bool
 ) -> float:
     """The factor by which the ratio of ``one`` to the ``other`` is larger ``again`` than when ``searched``.
 
     A load does so: it delays what runs for long more than what is soon over. An objective that slows down
     steadily does so too, since the winner was searched later. 1 where it cannot be told, or neither reads
-    worse now: then it was the search that was disturbed, and the finale is the truer one.
+    worse now: then it was the search that was disturbed, and the finale is the truer one. A value that lies
+    in its interval of the search is not known to have moved: two noisy readings are often far apart.
     """
-    values = [(searched.get(own, 0.0), again.get(own, 0.0)) for own in (one, other)]
-    if not all(0.0 < part < math.inf for pair in values for part in pair):
+    values = [(searched[own], again[own]) for own in (one, other) if own in searched and own in again]
+    if len(values) < 2 or not all(0.0 < part < math.inf for was, now in values for part in (was.value, now)):
         return 1.0
-    moved = [now / before for before, now in values]
+    moved = [1.0 if was.low <= now <= was.high else now / was.value for was, now in values]
     worse = max(moved) if minimize else 1.0 / min(moved)
     return moved[0] / moved[1] if worse >= MUCH else 1.0
 

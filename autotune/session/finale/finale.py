@@ -208,7 +208,7 @@ def _drift(
     store, study, goal = ledger.store, ledger.study.record.id, ledger.metric.name
     own = {c.label: c.configuration.hash for c in contenders if c.configuration is not None}
     trials = store.numbered(study, [*store.numbers_of(study, list(own.values())).values()])
-    searched = {t.hash: t.metrics[goal].value for t in trials if t.status is Status.OK and goal in t.metrics}
+    searched = {t.hash: t.metrics[goal] for t in trials if t.status is Status.OK and goal in t.metrics}
     known = {label: outcomes[label].metrics for label in own if goal in outcomes[label].metrics}
     again = {own[label]: metrics[goal].value for label, metrics in known.items()}
     moved = 1.0
@@ -216,7 +216,7 @@ def _drift(
     if is_speed(ledger.metric.goal, ledger.metric.unit):
         pair = own.get(DEFAULT, ""), own.get(winner, "")
         moved = shift(searched, again, *pair, minimize=ledger.metric.goal == "minimize")
-    return {"drift": drift(searched, again), "shift": moved}
+    return {"drift": drift({own: was.value for own, was in searched.items()}, again), "shift": moved}
 
 
 def succeeded(ledger: Ledger) -> list[TrialRecord]:

@@ -33,6 +33,7 @@ def laid_out(store: Store, study: StudyRecord, segment: SegmentRecord) -> Iterat
             place = root / folder.relative_to(common) / name
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
+            place.chmod(0o700)  # a script that a command runs by its path; that it may be run is not kept
         path = root / space.relative_to(common)
         path.parent.mkdir(parents=True, exist_ok=True)
         yield path

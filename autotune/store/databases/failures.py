@@ -36,7 +36,7 @@ class Trouble:
         )
 
 
-_AGAIN = "run the same command again: it goes on where it stood."
+_AGAIN = "run the same command again: a search goes on where it stood."
 
 FULL = Trouble("cannot grow: the disk is full", f"Make space, then {_AGAIN}")
 REFUSED_BY_SYSTEM = Trouble(

@@ -64,6 +64,17 @@ def test_a_remark_on_an_answer_that_was_not_measured_again_is_said(tmp_path: Pat
     assert "Trial 0 had 4 threads" in text_of(html) and "Trial 0 had 4 threads" in short
 
 
+def test_on_how_many_cores_was_measured_at_last_is_said(tmp_path: Path) -> None:
+    """Of a Java program on one core of two: by hand, on both, it was another speed-up than the page's."""
+    own = Written(tmp_path)
+    own.trial({"tile": 1, "layout": "row"}, 2.0, facts={"cores": [0, 1]})
+    own.trial({"tile": 2, "layout": "row"}, 1.0, facts={"cores": [1]})
+    own.trial({"tile": 4, "layout": "row"}, status=Status.LOST)
+    html, short = both(own.store)
+    assert "measured on 1 core of the processor, pinned" in text_of(html)
+    assert "| measured on | 1 core of the processor, pinned |" in short
+
+
 def test_a_whole_study_is_said_in_full(tmp_path: Path) -> None:
     with generated(tmp_path) as store:
         html, short = both(store)
