@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from autotune.errors import listed
 from autotune.measure.outcome import CONSTANT_INPUTS, LEFT_RUNNING, OWN_DEFAULTS, UNREACHED, Outcome
 from autotune.session.remarks.oversubscribed import say_oversubscribed
 from autotune.session.remarks.substituted import say_substituted
 from autotune.space.space import Space
-from autotune.space.spec import TIMES, StudySpec
+from autotune.space.spec import TIMES, CommandObjective, StudySpec
 from autotune.status import Status
 
 Remark = Callable[[int, Outcome, StudySpec], str]
@@ -113,6 +114,25 @@ def _constant_inputs(number: int, outcome: Outcome, spec: StudySpec) -> str:
     )
 
 
+def _read_twice(number: int, outcome: Outcome, spec: StudySpec) -> str:
+    """A remark on patterns that find the same number, as ``pack (.+) s`` does in ``unpack 0.25 s``.
+
+    Whole numbers are often the same by chance.
+    """
+    if not isinstance(spec.objective, CommandObjective):
+        return ""
+    known = [
+        (name, outcome.metrics[name].value) for name in spec.objective.patterns if name in outcome.metrics
+    ]
+    for (one, value), (other, same) in combinations(known, 2):
+        if value == same and not value.is_integer():
+            return (
+                f"{one} and {other} of trial {number} are the same number, {value:g}: if their patterns match"
+                r" the same line, begin one with ^ or \b (the last match counts)"
+            )
+    return ""
+
+
 def _left_behind(number: int, outcome: Outcome, spec: StudySpec) -> str:
     """A remark on processes that a command started and that outlived its run."""
     found = outcome.facts.get(LEFT_RUNNING)
@@ -172,6 +192,7 @@ _ONCE: tuple[Remark, ...] = (
     lambda number, outcome, _: say_substituted({number: outcome.facts}),
     _no_time,
     _constant_inputs,
+    _read_twice,
     _left_behind,
     _read_for_long,
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import autotune
 from autotune.measure.objective import Context
@@ -59,6 +60,31 @@ def test_inputs_that_are_one_number_are_said_once() -> None:
     [text] = remarks.on(0, outcome, SPEC)
     assert text.startswith("of the inputs, 'a' is 0, 'b' is 1.5 throughout: ")
     assert list(remarks.on(1, outcome, SPEC)) == []
+
+
+PACKED = parse_spec("""
+autotune: 1
+name: packed
+command:
+  run: [./pack]
+  metrics: {pattern: {pack: 'pack (.+) s', unpack: 'unpack (.+) s', count: '(.+) files'}}
+metrics: {pack: {goal: minimize, unit: s}, unpack: {}, count: {}}
+knobs: {level: {range: [1, 9]}}
+budget: {trials: 4}
+""")
+
+
+@pytest.mark.parametrize(
+    ("pack", "unpack", "is_said"), [(0.25, 0.25, True), (0.25, 0.5, False), (2.0, 2.0, False)]
+)
+def test_patterns_that_find_one_number_are_said(pack: float, unpack: float, is_said: bool) -> None:
+    """The packing time of a whole campaign was that of unpacking."""
+    found = {"pack": pack, "unpack": unpack, "count": 2.0}
+    outcome = Outcome(Status.OK, {name: Estimate(at, at, at, 3) for name, at in found.items()})
+    said = list(Remarks().on(4, outcome, PACKED))
+    assert [text.partition(":")[0] for text in said] == (
+        ["pack and unpack of trial 4 are the same number, 0.25"] if is_said else []
+    )
 
 
 def test_other_defaults_of_the_script_are_said_since_the_speed_up_is_over_those_of_the_space() -> None:
