@@ -8,6 +8,7 @@ from statistics import mean
 import pytest
 
 from autotune.search.contract import Proposal
+from autotune.search.models.cost import BETWEEN
 from autotune.search.registry import make_strategy
 from autotune.space.knobs import OrderedValues
 from autotune.space.space import Space
@@ -19,13 +20,16 @@ LAST = 35
 """So many are before the last eighth."""
 
 
-def made(case: Case, budget: int | None, at_once: int = 1) -> list[Proposal]:
-    strategy = make_strategy("bayes", replace(problem(case), budget=budget), seed=3)
+def made(
+    case: Case, budget: int | None, at_once: int = 1, seconds: float | None = None, each: float = 0.0
+) -> list[Proposal]:
+    """``each`` try takes so many seconds, the time between two included."""
+    strategy = make_strategy("bayes", replace(problem(case), budget=budget, seconds=seconds), seed=3)
     proposals: list[Proposal] = []
     while len(proposals) < TRIES:
         asked = strategy.ask(at_once)
         proposals += asked
-        strategy.tell([observe(case, one) for one in asked])
+        strategy.tell([replace(observe(case, one), seconds=each - BETWEEN) for one in asked])
     return proposals
 
 
@@ -40,6 +44,15 @@ BUMPY = Case(SPACE, lambda c: 1.0 + abs(c["a"] - 5) + (c["b"] - 7) ** 2 / 9 + (c
 def test_the_last_tries_are_closer_to_the_best(at_once: int) -> None:
     """Trials in flight count as made."""
     endless, ending = (made(BUMPY, budget, at_once) for budget in (None, TRIES))
+    assert tried(endless)[:LAST] == tried(ending)[:LAST]
+    far, near = (mean(one.reason["predicted"] for one in found[LAST:]) for found in (endless, ending))
+    assert near < far
+
+
+@pytest.mark.parametrize("trials", [None, 10 * TRIES])
+def test_so_are_those_at_the_end_of_the_time(trials: int | None) -> None:
+    """A search with a budget of time alone had ended without them."""
+    endless, ending = (made(BUMPY, trials, 1, seconds, each=2.0) for seconds in (200.0 * TRIES, 2.0 * TRIES))
     assert tried(endless)[:LAST] == tried(ending)[:LAST]
     far, near = (mean(one.reason["predicted"] for one in found[LAST:]) for found in (endless, ending))
     assert near < far

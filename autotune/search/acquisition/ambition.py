@@ -40,15 +40,20 @@ REACH = 3.0
 and so many standard deviations. Farther out the logarithms of gains differ by hundreds, beside which the
 probability that bounds hold weighs nothing, and what is least known comes first."""
 LAST = 1 / 8
-"""In this last part of the tries any improvement will do: a discovery could no longer be followed up, and
-what is next to the best has waited."""
+"""In this last part of the tries, or of the time, any improvement will do: a discovery could no longer be
+followed up, and what is next to the best has waited."""
+
+
+def is_ending(problem: Problem, taken: int, passed: float) -> bool:
+    """Whether the next try is in the :data:`LAST` part, after so many, in ``passed`` seconds."""
+    late = problem.seconds is not None and passed >= (1.0 - LAST) * problem.seconds
+    return late or (problem.budget is not None and taken >= (1.0 - LAST) * problem.budget)
 
 
 class Ambition:
     """The improvement that is asked for in one problem, over the course of its search."""
 
-    def __init__(self, problem: Problem, features: Features) -> None:
-        self._budget = problem.budget
+    def __init__(self, features: Features) -> None:
         self._most = _in_space(features)
         self._ranges = any(is_long_range(knob) for knob in features.space.knobs)
 
@@ -56,13 +61,13 @@ class Ambition:
         """The improvement to ask for after so many, whatever else is known."""
         return self._most / observations
 
-    def none_left(self, taken: int, lawful: bool) -> bool:
-        """Whether any improvement will do, once so many tries are ``taken``.
+    def none_left(self, ending: bool, lawful: bool) -> bool:
+        """Whether any improvement will do.
 
         It will where the goal is ``lawful`` (:mod:`~autotune.search.models.power_law`): then it is known what
-        can be gained.
+        can be gained. ``ending``: :func:`is_ending`.
         """
-        return not self._most or lawful or self._ending(taken)
+        return not self._most or lawful or ending
 
     def asked(self, observations: int, trust: float, stuck: bool, stoppable: bool) -> float:
         """The improvement to ask for, unless there is :meth:`none_left`.
@@ -83,16 +88,13 @@ class Ambition:
             return asked
         return min(asked, max(0.0, float((ahead + REACH * spread).max())))
 
-    def stuck(self, since: int, taken: int, pending: int) -> bool:
+    def stuck(self, since: int, pending: int, ending: bool) -> bool:
         """Whether it is time for a way out, if none of the last ``since`` tries was as good as the best.
 
         A trial in flight is no failure yet, but counts among the tries between one way out and the next.
+        ``ending``: :func:`is_ending`.
         """
-        return since >= PATIENCE and (since + pending) % WAY_OUT == 0 and not self._ending(taken)
-
-    def _ending(self, taken: int) -> bool:
-        """Whether the next try is one of the last there may be."""
-        return self._budget is not None and taken >= (1.0 - LAST) * self._budget
+        return since >= PATIENCE and (since + pending) % WAY_OUT == 0 and not ending
 
 
 def _in_space(features: Features) -> float:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from autotune.search.acquisition.ambition import Ambition
+from autotune.search.acquisition.ambition import Ambition, is_ending
 from autotune.search.acquisition.calibration import overconfidence
 from autotune.search.acquisition.expected_hypervolume import SeveralGoals
 from autotune.search.acquisition.expected_improvement import log_expected_improvement
@@ -118,7 +118,16 @@ class Bayes(Strategy):
             self._several = SeveralGoals(problem, self.features, self._pools)
         self._fitted = -1
         """How many observations the surrogate was fitted to."""
-        self._ambition = Ambition(problem, self.features)
+        self._ambition = Ambition(self.features)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the next try is in the last part of the tries, or of the time, that there is.
+
+        Time is counted by the trials, as if as many had been in flight all along as are now.
+        """
+        seconds = self._cost.seconds + BETWEEN * len(self.told) if self._cost else 0.0
+        return is_ending(self.problem, len(self.taken), seconds / (len(self.pending) + 1))
 
     def learn(self, observations: Sequence[Observation]) -> None:
         self._history.learn(observations)
@@ -233,7 +242,7 @@ class Bayes(Strategy):
         try:
             surrogate = self._taught(targets)
             leader = surrogate.leader(self._history, targets)
-            stuck = self._ambition.stuck(targets.since(leader.level), len(self.taken), len(self.pending))
+            stuck = self._ambition.stuck(targets.since(leader.level), len(self.pending), self.is_ending)
             if stuck and self._is_modest(surrogate):
                 return self._newcomer("way out", rng, self._likely(surrogate, targets))
             found = self._found(targets, surrogate, leader, stuck, rng)
@@ -268,7 +277,7 @@ class Bayes(Strategy):
 
     def _is_modest(self, surrogate: Surrogate) -> bool:
         """Whether any improvement will do for the next try."""
-        return self._ambition.none_left(len(self.taken), surrogate.lawful)
+        return self._ambition.none_left(self.is_ending, surrogate.lawful)
 
     def _aim(
         self, targets: Targets, surrogate: Surrogate, leader: Leader, expected: Prediction, stuck: bool

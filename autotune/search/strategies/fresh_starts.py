@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from autotune.search.acquisition.ambition import LAST
-from autotune.search.contract import Observation, Problem, Proposal, Strategy
+from autotune.search.contract import Observation, Problem, Proposal
 from autotune.search.loss import signed
 from autotune.search.models.bounds import is_bounded
 from autotune.search.models.features import only_ranges
@@ -47,7 +47,7 @@ fails."""
 class Anew(Bayes):
     """A search with the books of another, the ``whole`` one, but without what that has learned."""
 
-    def __init__(self, problem: Problem, seed: int, whole: Strategy) -> None:
+    def __init__(self, problem: Problem, seed: int, whole: Bayes) -> None:
         super().__init__(problem, seed)
         self.taken, self.pending, self.told = whole.taken, whole.pending, whole.told
 
@@ -67,7 +67,7 @@ class FreshStarts:
     All that it keeps follows from the observations, in their order.
     """
 
-    def __init__(self, whole: Strategy) -> None:
+    def __init__(self, whole: Bayes) -> None:
         problem = whole.problem
         self._whole = whole
         self._problem = replace(problem, sources=())
@@ -99,9 +99,9 @@ class FreshStarts:
     def propose(self, n: int, rng: np.random.Generator) -> Iterator[Proposal] | None:
         """What the latest start proposes; ``None`` where it is the turn of the search that knows everything.
 
-        That has the last part of the tries, and polishes what is best of all.
+        That has the last part of the tries or of the time, and polishes what is best of all.
         """
-        if self._never or self._latest is None or len(self._whole.taken) >= self._end:
+        if self._never or self._latest is None or self._whole.is_ending:
             return None
         number = len(self._earlier) + 1
         return (

@@ -6,20 +6,17 @@ import numpy as np
 import pytest
 
 from autotune.search.acquisition.ambition import REACH, Ambition
-from autotune.search.contract import Problem
 from autotune.search.models.features import Features
 from autotune.space.knobs import Choice, FloatRange, OrderedValues
 from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
-from autotune.space.spec import MetricSpec
 
 RANGES: tuple[Knob, ...] = (FloatRange("x", 0.0, 1.0), Choice("kind", ("a", "b")))
 LISTS: tuple[Knob, ...] = tuple(OrderedValues(name, tuple(range(1, 9))) for name in "abcd")
 
 
 def ambition(knobs: tuple[Knob, ...]) -> Ambition:
-    space = Space(knobs)
-    return Ambition(Problem(space, (MetricSpec("loss", "minimize"),)), Features(space))
+    return Ambition(Features(Space(knobs)))
 
 
 def test_beside_ranges_no_more_is_asked_for_than_is_within_reach() -> None:
