@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -59,11 +60,11 @@ def search(name: str, method: str, seed: int, *, trainings: int = 40) -> tuple[l
     while spent < limit and tries < MOST_TRIES:
         configuration = strategy.ask()[0].configuration
         observation = task.trained(configuration, TIMEOUT * median)
-        spent += observation.seconds
+        began, spent = spent, spent + observation.seconds
         tries += 1
         loss = observation.metrics.get("loss", math.inf)
         best = [min(own, loss) if spent <= p * limit else own for own, p in zip(best, PARTS, strict=True)]
-        strategy.tell([observation])
+        strategy.tell([replace(observation, began=began, ended=spent)])
     return [min((own - lowest) / (middle - lowest), 1.0) for own in best], tries
 
 

@@ -71,7 +71,8 @@ class Observation:
     """What one trial taught. ``metrics`` holds means; it is empty where the trial failed.
 
     ``errors`` holds the standard error of a mean where it is known; ``resources`` what was used
-    of a bounded resource (peak memory in bytes, say); ``seconds`` what the trial cost.
+    of a bounded resource (peak memory in bytes, say); ``seconds`` what the trial cost. It ``began`` and
+    ``ended`` at these times, in seconds since some moment; both are 0 where that is not known.
     ``bounded`` holds what was measured in a trial that is ``wrong``: no result, but it says how far past a
     bound the trial is.
 
@@ -90,6 +91,8 @@ class Observation:
     resources: Mapping[str, float] = field(default_factory=dict)
     bounded: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
+    began: float = 0.0
+    ended: float = 0.0
     fraction: float = 1.0
     curve: tuple[tuple[float, float], ...] = ()
     paused: bool = False

@@ -25,6 +25,8 @@ def observe_record(trial: Finished) -> Observation:
         resources=_resources(trial),
         bounded={name: e.value for name, e in wrong.items() if math.isfinite(e.value)},
         seconds=sum(trial.phases.values()),
+        began=trial.started_at or 0.0,
+        ended=trial.finished_at or 0.0,
         reason=trial.reason,
         paused=isinstance(trial, ResultRecord) and trial.paused,
         **_progress(trial),

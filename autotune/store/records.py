@@ -258,6 +258,9 @@ class ResultRecord:
     metrics: Mapping[str, Estimate]
     peak_memory: int | None
     facts: Document
+    started_at: float | None = None
+    finished_at: float | None = None
+    """Not known of one that is paused."""
     paused: bool = False
     """Whether it was paused, and this is what was known then: its final result has another place."""
 

@@ -8,7 +8,6 @@ from statistics import mean
 import pytest
 
 from autotune.search.contract import Proposal
-from autotune.search.models.cost import BETWEEN
 from autotune.search.registry import make_strategy
 from autotune.space.knobs import OrderedValues
 from autotune.space.space import Space
@@ -23,13 +22,14 @@ LAST = 35
 def made(
     case: Case, budget: int | None, at_once: int = 1, seconds: float | None = None, each: float = 0.0
 ) -> list[Proposal]:
-    """``each`` try takes so many seconds, the time between two included."""
+    """``each`` try takes so many seconds."""
     strategy = make_strategy("bayes", replace(problem(case), budget=budget, seconds=seconds), seed=3)
     proposals: list[Proposal] = []
     while len(proposals) < TRIES:
         asked = strategy.ask(at_once)
         proposals += asked
-        strategy.tell([replace(observe(case, one), seconds=each - BETWEEN) for one in asked])
+        ended = each * len(proposals)
+        strategy.tell([replace(observe(case, one), began=ended - each, ended=ended) for one in asked])
     return proposals
 
 

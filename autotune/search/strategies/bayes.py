@@ -19,6 +19,7 @@ from autotune.search.candidates.pool import Pool, Pools
 from autotune.search.contract import Observation, Option, Problem, Proposal, Reason, Strategy
 from autotune.search.models.arrays import Floats, Integers
 from autotune.search.models.cost import BETWEEN, Cost, emphasis
+from autotune.search.models.elapsed import Elapsed
 from autotune.search.models.features import IRREGULAR, Features
 from autotune.search.models.gaussian_process import Inputs
 from autotune.search.models.history import History, Targets
@@ -119,18 +120,16 @@ class Bayes(Strategy):
         self._fitted = -1
         """How many observations the surrogate was fitted to."""
         self._ambition = Ambition(self.features)
+        self._elapsed = Elapsed()
 
     @property
     def is_ending(self) -> bool:
-        """Whether the next try is in the last part of the tries, or of the time, that there is.
-
-        Time is counted by the trials, as if as many had been in flight all along as are now.
-        """
-        seconds = self._cost.seconds + BETWEEN * len(self.told) if self._cost else 0.0
-        return is_ending(self.problem, len(self.taken), seconds / (len(self.pending) + 1))
+        """Whether the next try is in the last part of the tries, or of the time, that there is."""
+        return is_ending(self.problem, len(self.taken), self._elapsed.seconds)
 
     def learn(self, observations: Sequence[Observation]) -> None:
         self._history.learn(observations)
+        self._elapsed.learn(observations)
         if self._cost is not None:
             self._cost.learn(observations)
         elif self._history.stopped:

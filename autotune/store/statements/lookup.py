@@ -118,7 +118,10 @@ def results_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[R
     found = [_result(row) for row in _RESULTS.rows(direct, wanted)]
     if len(found) < past - first:
         pauses_there = map(_result, _PAUSES.rows(direct, wanted))
-        paused = [replace(one, status=Status.PRUNED, paused=True) for one in pauses_there]
+        paused = [
+            replace(one, status=Status.PRUNED, started_at=None, finished_at=None, paused=True)
+            for one in pauses_there
+        ]
         found = sorted(found + paused, key=lambda result: result.told)
     return past, found
 
@@ -147,7 +150,7 @@ def proposed_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[
 
 
 def _result(row: Row) -> ResultRecord:
-    told, number, configuration, status, reason, phases, metrics, peak_memory, facts, digest = row
+    told, number, configuration, status, reason, phases, metrics, peak_memory, facts, *times, digest = row
     return ResultRecord(
         told,
         number,
@@ -158,6 +161,7 @@ def _result(row: Row) -> ResultRecord:
         decode_metrics(metrics),
         peak_memory,
         decode(facts),
+        *times,
     )
 
 
