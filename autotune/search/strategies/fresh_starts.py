@@ -19,10 +19,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from autotune.search.acquisition.ambition import LAST
+from autotune.search.acquisition.ambition import LAST, is_ending
 from autotune.search.contract import Observation, Problem, Proposal
 from autotune.search.loss import signed
 from autotune.search.models.bounds import is_bounded
+from autotune.search.models.elapsed import Elapsed
 from autotune.search.models.features import only_ranges
 from autotune.search.strategies.bayes import Bayes
 from autotune.search.strategies.crossing import Crossing, Place
@@ -77,6 +78,8 @@ class FreshStarts:
         self._never = len(problem.goals) != 1 or bounded or not only_ranges(problem.space)
         """Whether the search goes on as it began. It does so too where trainings may be stopped early."""
         self._heard = 0
+        self._elapsed = Elapsed()
+        self._is_ending = False
         self._losses: list[float] = []
         """Of all tries that have one, sorted."""
         self._best: Place | None = None
@@ -115,14 +118,11 @@ class FreshStarts:
             configuration, parents = found
             yield Proposal(configuration, {"strategy": self._whole.name, "kind": "crossover", **parents})
 
-    @property
-    def _end(self) -> float:
-        """After so many tries there is no fresh start any more."""
-        budget = self._problem.budget
-        return math.inf if budget is None else (1.0 - LAST) * budget
-
     def _learn(self, observation: Observation) -> None:
         self._heard += 1
+        self._elapsed.learn([observation])
+        was_ending = self._is_ending
+        self._is_ending = is_ending(self._problem, self._heard, self._elapsed.seconds)
         loss = float(signed(self._problem, [observation])[0])
         if not math.isnan(loss):
             insort(self._losses, loss)
@@ -133,7 +133,7 @@ class FreshStarts:
         if self._is_time():
             self._end_start(self._best)
             self._latest = Anew(self._problem, self._whole.seed + len(self._earlier), self._whole)
-        elif self._earlier and self._heard - 1 < self._end <= self._heard:
+        elif self._earlier and self._is_ending and not was_ending:
             self._end_start(self._best)
 
     def _follow(self, observation: Observation, loss: float) -> None:
@@ -159,8 +159,16 @@ class FreshStarts:
     def _is_time(self) -> bool:
         """Whether the latest start is at a standstill, and there is room for the next to come to one."""
         failed = self._heard - len(self._losses)
-        has_room = self._heard + self._patience <= self._end and failed <= FAILING * self._heard
-        return self._without_news >= self._patience and has_room
+        may_begin = self._patience <= self._room() and failed <= FAILING * self._heard
+        return self._without_news >= self._patience and may_begin
+
+    def _room(self) -> float:
+        """How many tries there are until the last part of them, or of the time at the pace so far."""
+        budget, limit, seconds = self._problem.budget, self._problem.seconds, self._elapsed.seconds
+        tries = math.inf if budget is None else (1.0 - LAST) * budget - self._heard
+        if limit is None or not seconds:
+            return tries
+        return min(tries, self._heard * ((1.0 - LAST) * limit / seconds - 1.0))
 
     def _margin(self) -> float:
         """By how much a loss has to beat the best to be news."""

@@ -53,15 +53,18 @@ def searched(
     in_flight: int = 1,
     seed: int = 0,
     loss: Callable[[Mapping[str, Any]], float] = loss,
+    timed: bool = False,
 ) -> tuple[Strategy, list[Proposal]]:
-    """A search of :data:`TRIES` tries after some of them, and what it proposed."""
-    strategy = make_strategy(name, Problem(SPACE, (LOSS,), TRIES), seed)
+    """A search of :data:`TRIES` tries, or of as many seconds, after some of them, and what it proposed."""
+    budget, limit = (None, 1.0 * TRIES) if timed else (TRIES, None)
+    strategy = make_strategy(name, Problem(SPACE, (LOSS,), budget, seconds=limit), seed)
     made: list[Proposal] = []
     told = 0
     while told < tries:
         made += strategy.ask(min(in_flight - (len(made) - told), TRIES - len(made)))
         configuration = made[told].configuration
-        strategy.tell([Observation(configuration, Status.OK, {"loss": loss(configuration)})])
+        found = {"loss": loss(configuration)}
+        strategy.tell([Observation(configuration, Status.OK, found, began=told, ended=told + 1.0)])
         told += 1
     return strategy, made
 
@@ -102,6 +105,11 @@ def test_where_knobs_act_for_themselves_a_crossing_has_what_each_start_had_right
     assert parents < {one.configuration.hash for one in before}
     assert min(o.metrics["loss"] for o in before) > 0.9
     assert lowest(strategy) < 0.01
+
+
+def test_a_budget_of_time_is_divided_as_one_of_tries() -> None:
+    numbered, timed = (searched(loss=separable, timed=timed)[1] for timed in (False, True))
+    assert [one.configuration for one in timed] == [one.configuration for one in numbered]
 
 
 def test_tries_that_crowd_around_the_best_are_no_news() -> None:
