@@ -42,17 +42,16 @@ EMPHASIS = 0.5
 """The power of the cost where no budget says how far the search has come."""
 
 
-def emphasis(problem: Problem, tries: int, seconds: float = 0.0, at_once: int = 1) -> float:
+def emphasis(problem: Problem, tries: int, passed: float = 0.0) -> float:
     """``alpha``: the power of the cost that the expected improvement is divided by.
 
     Of a budget in tries, the part that is left after ``tries``. Of a budget in time it is 1; where both are
     given, and the tries that are left will take only a part of the time that is left, it is that part. So far
-    the tries have taken ``seconds`` together, with so many in flight ``at_once``.
+    ``passed`` seconds have gone by.
     """
     if problem.seconds is None:
         return EMPHASIS if problem.budget is None else max(0.0, 1.0 - tries / problem.budget)
-    passed = seconds / at_once
-    if problem.budget is None or tries == 0 or passed >= problem.seconds:
+    if problem.budget is None or not (tries and passed) or passed >= problem.seconds:
         return 1.0
     needed = max(problem.budget - tries, 0) * passed / tries
     return min(1.0, needed / (problem.seconds - passed))
@@ -69,7 +68,7 @@ class Cost:
     What is learned is how long a trial takes that succeeds, since an improvement is divided by it: what fails
     at once would look cheap, and be tried again and again for that. So only failures that took their time
     teach: a timeout, a wrong answer. Nor do trials without seconds, or one that was stopped before its first
-    step. :attr:`seconds` counts all that were spent.
+    step.
 
     The seconds of a trial that was stopped early grow with the part of its resource that it used: in
     proportion, or with a power that is learned beside the effects, since the beginning takes time as well.
@@ -98,10 +97,6 @@ class Cost:
         self._effects: Floats | None = None
         """Those of the trials so far; ``None`` where they have to be computed anew."""
         self._again: list[float] = []
-        self.seconds = 0.0
-        """What all trials have cost together."""
-        self._before: dict[str, float] = {}
-        """The part of that due to paused trials, by hash: a later observation of a trial includes it."""
 
     def learn(self, observations: Sequence[Observation]) -> None:
         """Take in further trials, in the order in which they finished."""
@@ -111,9 +106,6 @@ class Cost:
             self._built.update(self._builds(inputs))
             if not (observation.seconds > 0.0 and math.isfinite(observation.seconds)):
                 continue
-            self.seconds += observation.seconds - self._before.pop(observation.configuration.hash, 0.0)
-            if observation.paused:
-                self._before[observation.configuration.hash] = observation.seconds
             if observation.status in CUT_SHORT or not observation.fraction:
                 continue
             part = math.log(observation.fraction)

@@ -304,8 +304,7 @@ class Bayes(Strategy):
         seconds: Floats | None = None
         if self._cost is not None:
             seconds = np.exp(self._cost.predict(pool.inputs_at(columns).joined(pool.fresh.inputs)))
-            at_once = len(self.pending) + 1
-            power = emphasis(self.problem, len(self._history), self._cost.seconds, at_once)
+            power = emphasis(self.problem, len(self._history), self._elapsed.seconds)
             gain -= power * np.log(seconds + BETWEEN)
         gain = rounded(gain)
         likely = np.minimum(np.exp(log_success), aim.likely)

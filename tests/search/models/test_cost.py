@@ -55,25 +55,14 @@ def test_learns_what_multiplies_from_few_trials() -> None:
     assert np.abs(cost.predict(features.of(rest)) - expected).max() < 0.25
 
 
-def test_what_was_stopped_before_its_first_step_teaches_nothing_but_was_spent() -> None:
+def test_what_was_stopped_before_its_first_step_teaches_nothing() -> None:
     """Whoever runs the trials may say so after a report of step 0."""
     one, other = drawn(2)
     cost, usual = Cost(Features(SPACE)), Cost(Features(SPACE))
     cost.learn([told(one, 1.0), replace(told(other, 2.0, Status.PRUNED), fraction=0.0)])
     usual.learn([told(one, 1.0)])
-    assert cost.seconds == 3.0
     inputs = Features(SPACE).of([one, other])
     assert cost.predict(inputs).tolist() == usual.predict(inputs).tolist()
-
-
-def test_what_a_paused_trial_has_cost_is_counted_once() -> None:
-    cost = Cost(Features(SPACE))
-    [one, other] = drawn(2)
-    paused = replace(told(one, 1.0), fraction=1 / 9, paused=True)
-    cost.learn([paused, replace(paused, seconds=3.0, fraction=1 / 3), told(other, 2.0)])
-    assert cost.seconds == 5.0
-    cost.learn([told(one, 9.0)])
-    assert cost.seconds == 11.0
 
 
 def test_what_was_stopped_early_says_what_the_whole_costs() -> None:
@@ -102,7 +91,6 @@ def test_what_fails_at_once_does_not_look_cheap(status: Status) -> None:
     cost = Cost(Features(SPACE))
     cost.learn([told(c, 0.01, status) for c in drawn(5)])
     assert cost.predict(Features(SPACE).of(drawn(5))).tolist() == [0.0] * 5
-    assert cost.seconds == pytest.approx(0.05), "spent it was"
 
 
 def test_values_of_a_long_range_have_no_effects_of_their_own() -> None:
@@ -129,7 +117,6 @@ def test_a_timeout_tells_that_a_trial_takes_long() -> None:
     features = Features(SPACE)
     cost = Cost(features)
     cost.learn([told(drawn(1)[0], 8.0, Status.TIMEOUT)])
-    assert cost.seconds == 8.0
     assert cost.predict(features.of(drawn(1)))[0] == pytest.approx(np.log(8.0), abs=1e-3)
 
 
@@ -176,19 +163,13 @@ def test_cost_counts_less_as_the_budget_is_spent() -> None:
 
 def test_cost_counts_in_full_where_the_time_is_what_runs_out() -> None:
     alone = Problem(SPACE, (TIME,), seconds=60.0)
-    assert [emphasis(alone, 10, seconds) for seconds in (0.0, 59.0, 70.0)] == [1.0, 1.0, 1.0]
+    assert [emphasis(alone, 10, passed) for passed in (0.0, 59.0, 70.0)] == [1.0, 1.0, 1.0]
     both = Problem(SPACE, (TIME,), 100, seconds=60.0)
     assert emphasis(both, 0) == 1.0
-    assert emphasis(both, 50, seconds=40.0) == 1.0, "the other 50 would take 40 s, and 20 are left"
-    assert emphasis(both, 50, seconds=12.0) == 0.25, "they would take 12 s of 48"
-    assert emphasis(both, 100, seconds=12.0) == 0.0
-
-
-def test_what_is_in_flight_at_once_takes_the_time_of_one() -> None:
-    both = Problem(SPACE, (TIME,), 100, seconds=60.0)
-    assert emphasis(both, 50, seconds=96.0, at_once=8) == emphasis(both, 50, seconds=12.0)
-    alone = Problem(SPACE, (TIME,), seconds=60.0)
-    assert emphasis(alone, 50, seconds=96.0, at_once=8) == 1.0
+    assert emphasis(both, 50, passed=40.0) == 1.0, "the other 50 would take 40 s, and 20 are left"
+    assert emphasis(both, 50, passed=12.0) == 0.25, "they would take 12 s of 48"
+    assert emphasis(both, 100, passed=12.0) == 0.0
+    assert emphasis(both, 50) == 1.0, "nobody said when trials ran"
 
 
 def builds(options: dict[str, float | int | str | bool]) -> int:
