@@ -32,6 +32,12 @@ def time_problems(value: object) -> Iterator[Problem]:
         yield Problem(f"time is {value!r:.60}", expected="seconds, more than 0, or a text such as 1h30m")
 
 
+def target_problems(value: object) -> Iterator[Problem]:
+    """The problem with a value of the goal, if there is one; ``None`` (not given) is no problem."""
+    if value is not None and not (_is(value, numbers.Real) and -math.inf < value < math.inf):  # type: ignore[operator]
+        yield Problem(f"target is {value!r:.60}", expected="a finite number, in the unit of the goal")
+
+
 def no_step(step: object) -> TypeError:
     """The exception for a report whose step is no whole number."""
     said = f"the step of a report must be a whole number, how many steps are done, not {step!r:.60}"

@@ -47,6 +47,7 @@ CUT_SHORT = "what was measured again is kept, and the same command goes on with 
 @click.option("--trials", type=click.IntRange(1), help="Total number of trials, over all workloads.")
 @click.option("--time", "seconds", type=Duration(), help="Total time of searching: 90s, 10m, 1h30m.")
 @click.option("--patience", type=click.IntRange(1), help="Stop after this many trials without improvement.")
+@click.option("--target", type=float, help="Stop once a trial is as good as this, in the unit of the goal.")
 @click.option(
     "--strategy",
     help="How to choose trials: auto, bayes, random, grid, evolution, optuna-tpe ...",
@@ -63,6 +64,7 @@ def command(
     trials: int | None,
     seconds: float | None,
     patience: int | None,
+    target: float | None,
     strategy: str | None,
     seed: int | None,
     facts: tuple[str, ...],
@@ -88,6 +90,7 @@ def command(
             trials=trials,
             time=seconds,
             patience=patience,
+            target=target,
             strategy=strategy,
             seed=seed,
             workload=read_given_facts(facts),

@@ -33,6 +33,7 @@ def search(
     trials: int | None = None,
     time: float | str | None = None,
     patience: int | None = None,
+    target: float | None = None,
     strategy: str | None = None,
     seed: int | None = None,
     workload: Mapping[str, Any] | None = None,
@@ -48,8 +49,9 @@ def search(
     early stopping and the rest. With an ``objective``, a :class:`Space` is enough: the study then has the
     objective's name, and its metric is ``time`` in seconds, to be minimized.
 
-    ``trials``, ``time`` (seconds, or a text such as ``"1h30m"``) and ``patience`` (trials without an
-    improvement) bound the study as a whole and override the file's ``budget:``. ``workload`` overrides
+    ``trials``, ``time`` (seconds, or a text such as ``"1h30m"``), ``patience`` (trials without an
+    improvement) and ``target`` (a value of the goal that is good enough) bound the study as a whole and
+    override the file's ``budget:``. ``workload`` overrides
     facts of the file's workload by name; another workload is another study. ``store`` is a path or URL
     (default: ``AUTOTUNE_STORE`` or ``results/autotune.db``). ``fresh`` begins a new study.
 
@@ -66,7 +68,14 @@ def search(
     if isinstance(space, Space) and objective is not None:
         space = spec_of(space, describe_callable(objective))
     spec = load_spec(
-        space, trials=trials, time=time, patience=patience, strategy=strategy, seed=seed, workload=workload
+        space,
+        trials=trials,
+        time=time,
+        patience=patience,
+        target=target,
+        strategy=strategy,
+        seed=seed,
+        workload=workload,
     )
     if objective is not None:
         spec = replace(spec, objective=describe_callable(objective))
@@ -81,6 +90,7 @@ def search_many(
     trials: int | None = None,
     time: float | str | None = None,
     patience: int | None = None,
+    target: float | None = None,
     strategy: str | None = None,
     seed: int | None = None,
     store: str | Path | None = None,
@@ -91,16 +101,24 @@ def search_many(
 ) -> ManyResult:
     """As :func:`search`, for all ``workloads`` of a space file.
 
-    ``trials`` and ``time`` bound all workloads together, ``patience`` each by itself. A :class:`Family`
-    brings its own; they cannot be overridden. To search one workload, give it to :func:`search` as
-    ``workload``.
+    ``trials`` and ``time`` bound all workloads together, ``patience`` and ``target`` each by itself. A
+    :class:`Family` brings its own; they cannot be overridden. To search one workload, give it to
+    :func:`search` as ``workload``.
     """
     refuse_while_imported()
     heard = heard_by(progress)
     if isinstance(space, Family):
         family = space
     else:
-        family = load_family(space, trials=trials, time=time, patience=patience, strategy=strategy, seed=seed)
+        family = load_family(
+            space,
+            trials=trials,
+            time=time,
+            patience=patience,
+            target=target,
+            strategy=strategy,
+            seed=seed,
+        )
     if objective is not None:
         given = describe_callable(objective)
         family = replace(family, specs=tuple(replace(spec, objective=given) for spec in family.specs))

@@ -26,10 +26,14 @@ class Spent:
     """Finished trials since the best one."""
     finished: int = 0
     """How many of ``trials`` have a result."""
+    reached: int | None = None
+    """The trial that reached the budget's target; ``None`` if none did."""
 
 
 def limit_reached(budget: Budget, spent: Spent) -> str:
     """Why no new trial may begin; an empty text if the search goes on."""
+    if budget.target is not None and spent.reached is not None:
+        return f"trial {spent.reached} {reached_target(budget.target)}"
     late = out_of_time(budget, spent)
     given_up = late and spent.finished < spent.trials
     if budget.trials is not None and spent.trials >= budget.trials and not given_up:
@@ -44,6 +48,11 @@ def limit_reached(budget: Budget, spent: Spent) -> str:
 def out_of_patience(patience: int) -> str:
     """The reason of a search that ended because its patience was exhausted."""
     return f"{say_trials(patience)} without an improvement"
+
+
+def reached_target(target: float) -> str:
+    """The end of the reason of a search that a good enough trial ended."""
+    return f"reached the target of {target:g}"
 
 
 def out_of_time(budget: Budget, spent: Spent) -> bool:

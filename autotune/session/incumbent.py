@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from autotune.measure.outcome import Estimate
 from autotune.session.front import GrowingFront
 from autotune.session.observing import Finished
 from autotune.session.progress import Best
@@ -18,7 +19,10 @@ class Incumbent:
         """The best trial by the first goal."""
         self.since = 0
         """How many trials ended since one was the best by the first goal or extended the front."""
+        self.reached: int | None = None
+        """The first trial whose interval is all as good as the budget's target."""
         self._metric = spec.goals[0]
+        self._target = spec.budget.target
         self._front = GrowingFront(spec.goals)
 
     def hear(self, trial: Finished) -> None:
@@ -26,9 +30,17 @@ class Incumbent:
         estimate = trial.metrics.get(self._metric.name)
         if trial.status is not Status.OK or estimate is None:
             return
+        if self.reached is None and self._is_enough(estimate):
+            self.reached = trial.number
         goal = self._metric.direction
         if self.best is None or better(goal, estimate.value, self.best.estimate.value):
             self.best = Best(trial.number, trial.configuration, estimate)
             self.since = 0
         if self._front.improves(trial.metrics):
             self.since = 0
+
+    def _is_enough(self, estimate: Estimate) -> bool:
+        if self._target is None:
+            return False
+        sign = self._metric.sign
+        return max(sign * estimate.low, sign * estimate.high) <= sign * self._target

@@ -286,7 +286,13 @@ class Ledger:
     @property
     def spent(self) -> Spent:
         seconds = self._searched_before + monotonic() - self._began
-        return Spent(len(self._counted), seconds, self._incumbent.since, self._finished)
+        return Spent(
+            len(self._counted),
+            seconds,
+            self._incumbent.since,
+            self._finished,
+            self._incumbent.reached,
+        )
 
     @property
     def in_flight(self) -> int:

@@ -238,6 +238,8 @@ class Budget:
     time: float | None = None
     patience: int | None = None
     """Trials without an improvement."""
+    target: float | None = None
+    """A value of the goal that is good enough: a trial whose whole interval is as good ends the search."""
 
     @property
     def share(self) -> Share:

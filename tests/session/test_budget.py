@@ -26,6 +26,8 @@ def test_the_reason_names_the_limit_that_was_reached() -> None:
     assert limit_reached(budget, Spent(seconds=60.0)) == "60 s of searching"
     assert limit_reached(budget, Spent(since_improvement=5)) == "5 trials without an improvement"
     assert limit_reached(budget, Spent(9, 59.0, 4)) == ""
+    assert limit_reached(budget, Spent(9, 59.0, 4, reached=3)) == "", "no target was set"
+    assert limit_reached(Budget(10, target=0.5), Spent(9, reached=3)) == "trial 3 reached the target of 0.5"
     assert limit_reached(Budget(trials=1), Spent(trials=1)) == "1 trial"
 
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import pytest
+
 from autotune.measure.outcome import Estimate
 from autotune.session.incumbent import Incumbent
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
+from autotune.space.spec import Budget, MetricSpec
 from autotune.status import Status
 from autotune.store.records import ResultRecord
 
@@ -45,3 +52,27 @@ def test_with_several_goals_a_point_of_the_front_is_an_improvement() -> None:
         incumbent.hear(result(number, time=time, energy=energy))
     assert incumbent.best is not None and incumbent.best.trial == 0
     assert incumbent.since == 1, "the second is on the front, the third is beaten by it"
+
+
+@pytest.mark.parametrize(
+    ("goal", "target", "intervals", "reached"),
+    [
+        ("minimize", 2.0, [(2.5, 2.4, 2.6), (1.9, 1.7, 2.1), (1.8, 1.7, 2.0), (1.0, 0.9, 1.1)], 2),
+        ("maximize", 2.0, [(1.5, 1.4, 1.6), (2.1, 1.9, 2.3), (2.2, 2.0, 2.3), (3.0, 2.9, 3.1)], 2),
+        ("minimize", -1.0, [(0.0, 0.0, 0.0), (-1.0, -1.0, -1.0)], 1),
+        ("minimize", None, [(0.0, 0.0, 0.0)], None),
+    ],
+)
+def test_a_target_is_reached_by_a_whole_interval(
+    goal: Literal["minimize", "maximize"],
+    target: float | None,
+    intervals: Sequence[tuple[float, float, float]],
+    reached: int | None,
+) -> None:
+    spec = parse_spec(SPACE.format(more=""))
+    budget, metrics = Budget(target=target), (MetricSpec("time", goal, "s"),)
+    incumbent = Incumbent(replace(spec, budget=budget, metrics=metrics))
+    incumbent.hear(replace(result(9, Status.WRONG, time=0.0), metrics={"time": Estimate.of_one(0.0)}))
+    for number, (value, low, high) in enumerate(intervals):
+        incumbent.hear(replace(result(number), metrics={"time": Estimate(value, low, high, 9)}))
+    assert incumbent.reached == reached

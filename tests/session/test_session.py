@@ -84,6 +84,22 @@ def test_patience_ends_a_search(search: Callable[..., autotune.Result]) -> None:
     assert result.reason == "5 trials without an improvement"
 
 
+def test_a_target_ends_a_search_and_a_better_one_goes_on(
+    tmp_path: Path, search: Callable[..., autotune.Result]
+) -> None:
+    store = tmp_path / "target.db"
+    far = search(target=1e9, strategy="grid", store=store)
+    assert (far.reason, len(far.trials)) == ("trial 0 reached the target of 1e+09", 1)
+    least = min(bowl(x, y) for x in range(16) for y in range(16))
+    near = search(target=least, strategy="grid", store=store)
+    found = near.trials[-1]
+    assert near.reason == f"trial {found.number} reached the target of {least:g}"
+    assert bowl(**found.configuration) == least
+    assert all(bowl(**trial.configuration) > least for trial in near.trials[:-1])
+    again = search(target=least, strategy="grid", store=store)
+    assert again.reason == near.reason and len(again.trials) == len(near.trials), "it has what was wanted"
+
+
 def test_no_better_than_the_default_is_an_answer(search: Callable[..., autotune.Result]) -> None:
     result = search(objective=lambda x, y: 1.0 + 0.0 * x, trials=10)
     assert result.is_default and result.best == {"x": 0, "y": 0} and "no better" in result.remark

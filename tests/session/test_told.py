@@ -117,6 +117,8 @@ def test_a_trial_is_told_once_and_again_after_a_mistake(tmp_path: Path) -> None:
         ({"trials": "3"}, "trials is '3'"),
         ({"trials": 0}, "trials is 0"),
         ({"patience": 1.5}, "patience is 1.5"),
+        ({"target": float("nan")}, r"(?s)target is nan.*in the unit of the goal"),
+        ({"target": "5ms"}, "target is '5ms'"),
         ({"time": "soon"}, "time is 'soon'"),
         ({"time": float("nan")}, "time is nan"),
         ({"seed": -1}, "seed is -1"),

@@ -23,7 +23,7 @@ from autotune.interop.archives.kinds import (
 
 SEARCH = parts(strategy=text, seed=whole, options=any_object)
 MEASURE = parts(precision=real, confidence=real, memory=or_null(real))
-BUDGET = parts(trials=or_null(whole), time=or_null(real), patience=or_null(whole))
+BUDGET = parts(trials=or_null(whole), time=or_null(real), patience=or_null(whole), target=or_null(real))
 
 SPACE = parts(
     knobs=object_of(

@@ -81,6 +81,8 @@ def _search(subject: Subject) -> str:
         words += ["--time", as_duration(budget["time"])]
     if budget.get("patience"):
         words += ["--patience", str(budget["patience"])]
+    if budget.get("target") is not None:
+        words += [f"--target={budget['target']:g}"]
     return shlex.join([*words, "--fresh"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from autotune.errors import shorten_middle
 from autotune.measure.commands.handing import unwritten
@@ -25,7 +26,7 @@ from autotune.report.unstated_rules import say_rule, unstated_rules_of
 from autotune.report.words.nearest_to_bounds import nearest_to_bounds
 from autotune.report.words.throughput import disagreement
 from autotune.session.answers import default_in
-from autotune.session.budget import out_of_patience
+from autotune.session.budget import out_of_patience, reached_target
 from autotune.session.caveats import MOST_OF_A_MESSAGE
 from autotune.session.opening.identity import CALLABLE, command_of
 from autotune.session.remarks.oversubscribed import say_oversubscribed
@@ -356,18 +357,35 @@ def _more(result: Result, budget: Budget) -> str:
     """The options to go on with: the budget itself if some of it is left, or else twice what was spent.
 
     The budget is for the study as a whole. A search that ran out of patience needs twice the patience, and
-    keeps its other limits. An interrupted search keeps all its limits, by which its finale goes on too.
+    keeps its other limits. An interrupted search keeps all its limits, by which its finale goes on too. One
+    that reached its target needs a better one: a tenth better than what it found.
     """
+    if budget.target is not None and result.reason.endswith(reached_target(budget.target)):
+        return _limits(replace(budget, target=_better(result, budget.target)))
     if budget.patience and result.reason == out_of_patience(budget.patience):
         time = f" --time {as_duration(budget.time)}" if budget.time else ""
         trials = f" --trials {budget.trials}" if budget.trials else ""
         return f"{time}{trials} --patience {2 * budget.patience}"
     if result.reason == INTERRUPTED:
-        time = as_duration(budget.time) if budget.time else ""
-        limits = {"time": time, "trials": budget.trials, "patience": budget.patience}
-        return "".join(f" --{name} {limit}" for name, limit in limits.items() if limit)
+        return _limits(budget)
     tried = sum(result.statuses.values()) - result.outside
     options = f" --time {as_duration(2 * budget.time)}" if budget.time else ""
     if budget.trials and budget.trials > tried:
         return options or f" --trials {budget.trials}"
     return options if budget.time and not budget.trials else f"{options} --trials {max(2 * tried, 10)}"
+
+
+def _limits(budget: Budget) -> str:
+    """The options that a search with this budget has."""
+    time = as_duration(budget.time) if budget.time else ""
+    limits = {"time": time, "trials": budget.trials, "patience": budget.patience}
+    options = "".join(f" --{name} {limit}" for name, limit in limits.items() if limit)
+    return options if budget.target is None else f"{options} --target={budget.target:.9g}"
+
+
+def _better(result: Result, target: float) -> float:
+    """A tenth better than the target, or than what was found if that is better still."""
+    sign = result.metric.sign
+    found = result.metrics.get(result.metric.name)
+    best = sign * target if found is None else min(sign * target, sign * found.value)
+    return float(f"{sign * (best - abs(best) / 10):.2g}")

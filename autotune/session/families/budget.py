@@ -40,7 +40,7 @@ class Standing:
     seconds: float = 0.0
     """Time spent on searching it."""
     closed: bool = False
-    """Whether the search of it is over: every configuration was tried, or its patience is exhausted."""
+    """Whether the search of it is over: all was tried, its patience is exhausted, or its target reached."""
 
     @property
     def gain(self) -> float:

@@ -146,7 +146,7 @@ class ManySession:
             alive = [member.place for member in order if member.failure is None]
             given = next_slice(standings, alive, budget.trials, budget.time) if alive else None
             if given is None:
-                return MISTAKEN if all(m.mistaken for m in searched) else _why(budget, standings)
+                return _why(budget, standings, [member.closed for member in searched])
             self._give(given, standings)
         return INTERRUPTED
 
@@ -171,13 +171,19 @@ class ManySession:
             trials=own.tries + given.tries,
             time=None if given.seconds is None else own.seconds + given.seconds,
             patience=member.spec.budget.patience,
+            target=member.spec.budget.target,
         )
-        self._search_one(member, budget, Spent(sum(o.tries for o in others), sum(o.seconds for o in others)))
-        if member.standing.tries == own.tries or member.mistaken:
-            member.closed = True
+        spent = Spent(sum(o.tries for o in others), sum(o.seconds for o in others))
+        reason = self._search_one(member, budget, spent)
+        if member.standing.tries == own.tries or reason == MISTAKEN:
+            member.closed = reason
 
-    def _search_one(self, member: Member, budget: Budget, others: Spent) -> None:
-        """Search one workload until ``budget``, which is for its study, is spent; the finale comes later."""
+    def _search_one(self, member: Member, budget: Budget, others: Spent) -> str:
+        """Search one workload until ``budget``, which is for its study, is spent; the finale comes later.
+
+        Returns why it ended; an empty text if the workload had to be given up.
+        """
+        reason = ""
         spec = member.spec
         spec = replace(spec, budget=budget, measure=replace(spec.measure, finalists=0))
         with self._may_fail(member):
@@ -195,9 +201,9 @@ class ManySession:
             )
             if self.stopped:  # between two sessions, or while the executor was made
                 self._session.stop()
-            if self._session.run().reason == MISTAKEN:
-                member.mistaken = True
+            reason = self._session.run().reason
         self._session = None
+        return reason
 
     # -- measuring again -----------------------------------------------------------------------
 
@@ -290,7 +296,10 @@ class ManySession:
         )
 
 
-def _why(budget: Budget, standings: Mapping[int, Standing]) -> str:
-    """Why no workload gets another slice."""
+def _why(budget: Budget, standings: Mapping[int, Standing], closed: Sequence[str]) -> str:
+    """Why no workload gets another slice; ``closed``: why each by itself does not, or an empty text."""
+    if set(closed) == {MISTAKEN}:
+        return MISTAKEN
     tries, seconds = sum(s.tries for s in standings.values()), sum(s.seconds for s in standings.values())
-    return limit_reached(budget, Spent(tries, seconds, finished=tries)) or "nothing more to try"
+    spent = limit_reached(budget, Spent(tries, seconds, finished=tries))
+    return spent or "; ".join(dict.fromkeys(filter(None, closed))) or "nothing more to try"

@@ -27,10 +27,8 @@ class Member:
     """Whether it is only measured, not searched."""
     failure: AutotuneError | None = None
     """Why it was given up; ``None`` if it was not."""
-    closed: bool = False
-    """Whether nothing more can be tried."""
-    mistaken: bool = False
-    """Whether every trial failed by the same mistake."""
+    closed: str = ""
+    """Why nothing more of it is tried; empty as long as there is anything to try."""
     _opened: tuple[StudyRecord, Follower] | None = field(default=None, repr=False)
 
     @classmethod
@@ -53,7 +51,7 @@ class Member:
     @property
     def standing(self) -> Standing:
         """Where its search stands now."""
-        return self._follower.standing(self.closed)
+        return self._follower.standing(bool(self.closed))
 
     def count(self) -> tuple[int, Counted]:
         """How many tries there are, and up to which proposal they were counted."""

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autotune.arguments import count_problems, is_whole, not_whole
+from autotune.arguments import count_problems, is_whole, not_whole, target_problems
 from autotune.errors import InputError, Problem
 from autotune.measure.recordings.replay import limit_to_recording
 from autotune.provenance.device import device_facts
 from autotune.space.configuration import FrozenMap
 from autotune.space.facts import facts_of
 from autotune.space.reading.reader import read_family, read_spec
+from autotune.space.reading.settings import target_problem
 from autotune.space.space import Space
 from autotune.space.spec import Budget, CallableObjective, Family, ReplayObjective, StudySpec
 from autotune.space.spec_problems import spec_problems
@@ -27,6 +28,7 @@ def load_spec(
     trials: int | None = None,
     time: float | str | None = None,
     patience: int | None = None,
+    target: float | None = None,
     strategy: str | None = None,
     seed: int | None = None,
     workload: Mapping[str, Any] | None = None,
@@ -50,7 +52,7 @@ def load_spec(
         own = 'to run the trials yourself, autotune.StudySpec("NAME", space)'
         hint = own if isinstance(space, Space) else ""
         raise InputError(Problem(f"the space is {space!r:.60}", expected=expected, hint=hint))
-    return _with(spec, trials, time, patience, strategy, seed)
+    return _with(spec, trials, time, patience, target, strategy, seed)
 
 
 def _with_workload(spec: StudySpec) -> StudySpec:
@@ -86,6 +88,7 @@ def load_family(
     trials: int | None = None,
     time: float | str | None = None,
     patience: int | None = None,
+    target: float | None = None,
     strategy: str | None = None,
     seed: int | None = None,
     device: str | Path | None = None,
@@ -104,7 +107,7 @@ def load_family(
         family = Family((own,), (False,), several=False)
     else:
         family = read_family(Path(space), device=device_facts(device))
-    specs = (_with(spec, trials, time, patience, strategy, seed) for spec in family.specs)
+    specs = (_with(spec, trials, time, patience, target, strategy, seed) for spec in family.specs)
     return replace(family, specs=tuple(specs))
 
 
@@ -120,16 +123,20 @@ def _with(
     trials: int | None,
     time: float | str | None,
     patience: int | None,
+    target: float | None,
     strategy: str | None,
     seed: int | None,
 ) -> StudySpec:
-    if problems := list(_problems(trials, time, patience, strategy, seed)):
+    if problems := list(_problems(trials, time, patience, target, strategy, seed)):
         raise InputError(problems)
     budget = Budget(
         trials=spec.budget.trials if trials is None else trials,
         time=spec.budget.time if time is None else given_time(time),
         patience=spec.budget.patience if patience is None else patience,
+        target=spec.budget.target if target is None else float(target),
     )
+    if problem := target_problem(budget.target, spec.metrics):
+        raise InputError(problem)
     search = replace(
         spec.search,
         strategy=strategy or spec.search.strategy,
@@ -140,12 +147,18 @@ def _with(
 
 
 def _problems(
-    trials: object, time: float | str | None, patience: object, strategy: object, seed: object
+    trials: object,
+    time: float | str | None,
+    patience: object,
+    target: object,
+    strategy: object,
+    seed: object,
 ) -> Iterator[Problem]:
     """What is wrong with the arguments that replace the file's."""
     yield from count_problems("trials", trials, 1)
     yield from count_problems("patience", patience, 1)
     yield from count_problems("seed", seed, 0)
+    yield from target_problems(target)
     try:
         given_time(time)
     except InputError as error:

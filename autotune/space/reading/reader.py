@@ -171,7 +171,7 @@ class _Reader:
             section = top.node("search")
             problems.add(message, section.where if section else None, "search: without early_stopping")
         measure = read_measure(top.node("measure"), problems)
-        budget = read_budget(top.node("budget"), problems)
+        budget = read_budget(top.node("budget"), problems, metrics)
         self.refuse_several(objective)
         problems.raise_all()
         assert objective is not None and space is not None  # else there are problems

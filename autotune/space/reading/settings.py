@@ -7,6 +7,7 @@ from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from autotune.errors import Problem
 from autotune.space.feasible_set.configurations import Configurations
 from autotune.space.reading.converters import (
     boolean,
@@ -80,6 +81,7 @@ BUDGET: dict[str, Converter[Any]] = {
     "trials": optional(integer(1)),
     "time": optional(duration),
     "patience": optional(integer(1)),
+    "target": optional(number(expected="a finite number, in the unit of the goal")),
 }
 BELONGS = {
     key: f"it belongs in the section {section!r}"
@@ -99,6 +101,7 @@ _HABITS = {
     },
     "budget": {
         **dict.fromkeys((*_OFTEN, "evaluations", "evals"), "did you mean 'trials'?"),
+        **dict.fromkeys(("threshold", "loss_threshold", "stop_at", "goal"), "did you mean 'target'?"),
         "timeout": "did you mean 'time'? A single trial's limit is 'timeout' in the section 'measure'",
     },
 }
@@ -138,8 +141,21 @@ def read_measure(node: YamlNode | None, problems: Problems) -> MeasureSettings:
     return settings
 
 
-def read_budget(node: YamlNode | None, problems: Problems) -> Budget:
-    return _read(node, "budget", BUDGET, Budget(), problems)[0]
+def read_budget(node: YamlNode | None, problems: Problems, metrics: Sequence[MetricSpec] = ()) -> Budget:
+    """The section ``budget``. A target needs one goal among the ``metrics`` that it can be a value of."""
+    budget, given = _read(node, "budget", BUDGET, Budget(), problems)
+    if problem := target_problem(budget.target, metrics):
+        problems.found.append(replace(problem, where=given["target"].where))
+    return budget
+
+
+def target_problem(target: float | None, metrics: Sequence[MetricSpec]) -> Problem | None:
+    """What is wrong with a target where these are the metrics, if anything is."""
+    goals = [metric.name for metric in metrics if metric.goal]
+    if target is None or len(goals) < 2:
+        return None
+    expected = "no target, or one goal and a bound (at_most, at_least) for each other metric"
+    return Problem(f"a target needs one goal, and there are {len(goals)}: {', '.join(goals)}", None, expected)
 
 
 def _read(

@@ -316,7 +316,7 @@ def test_a_single_workload_is_a_family_too(tmp_path: Path) -> None:
 def test_the_space_may_be_used_up(tmp_path: Path) -> None:
     result = search(tmp_path, "[{m: 1}, {m: 2}]", trials=1000)
     assert [sum(r.statuses.values()) for r in result.results] == [20, 40]
-    assert result.reason == "nothing more to try"
+    assert result.reason == "every configuration was tried"
 
 
 def test_patience_is_of_each_workload(tmp_path: Path) -> None:
@@ -324,8 +324,17 @@ def test_patience_is_of_each_workload(tmp_path: Path) -> None:
     budget = Budget(trials=200, patience=5)
     planted = replace(planted, specs=tuple(replace(spec, budget=budget) for spec in planted.specs))
     result = autotune.search_many(planted, store=tmp_path / "s.db", objective=Planted)
-    assert result.reason == "nothing more to try"
+    assert result.reason == "5 trials without an improvement"
     assert all(5 < sum(r.statuses.values()) < 60 for r in result.results)
+
+
+def test_a_target_is_of_each_workload(tmp_path: Path) -> None:
+    planted = family(tmp_path, "[{m: 64}, {m: 16}]", trials=200, strategy="bayes")
+    budget = Budget(trials=200, target=1e9)
+    planted = replace(planted, specs=tuple(replace(spec, budget=budget) for spec in planted.specs))
+    result = autotune.search_many(planted, store=tmp_path / "s.db", objective=Planted)
+    assert result.reason == "trial 0 reached the target of 1e+09"
+    assert [sum(r.statuses.values()) for r in result.results] == [1, 1]
 
 
 def test_without_finalists_nothing_is_measured_again(tmp_path: Path) -> None:
