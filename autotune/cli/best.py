@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["yaml", "json", "env", "flags", "set", "config"]),
+    type=click.Choice(["yaml", "json", "env", "flags", "set", "command", "config"]),
     default="yaml",
     show_default=True,
     help="yaml; json (with metrics and speed-up); env (KNOB=value lines, in capitals); flags (--knob=value);"
     " set (--set knob=value, for a script with run.add_arguments);"
-    " config (the config file that the command was given).",
+    " command (the command line that was run); config (the config file that it was given).",
 )
 @click.option("--front", is_flag=True, help="With several goals: each configuration that no other beats.")
 @study_argument()
@@ -63,7 +63,10 @@ def say(result: Result, form: str, front: bool) -> str:
     from autotune.report.words.summary import headline, say_goals
     from autotune.space.spec import say_workload
 
-    write, between = (_config_of(result.study), "\n") if form == "config" else FORMS[form]
+    if form in OF_A_COMMAND:
+        write, between = OF_A_COMMAND[form](result.study), "\n"
+    else:
+        write, between = FORMS[form]
     remark: list[str] = []
     if front:
         chosen = [(t.configuration, f"trial {t.number}: {say_goals(result, t)}") for t in result.front]
@@ -76,6 +79,36 @@ def say(result: Result, form: str, front: bool) -> str:
     return between.join(f"{head}{write(one)}" for head, (one, _) in zip(heads, chosen, strict=True))
 
 
+def _command_of(study: StudyRecord) -> Callable[[Configuration], str]:
+    """Writes the lines for a shell that prepare and run the study's command, from its space's folder.
+
+    Raises :class:`InputError` where it has no command, or one that asks for knobs by itself.
+    """
+    from autotune.cli.by_hand import by_hand
+    from autotune.measure.commands.handing import unwritten
+    from autotune.measure.commands.placeholders import named_in
+    from autotune.provenance.document import part_of
+    from autotune.session.opening.identity import command_of
+    from autotune.space.placeholders import FOLDER
+
+    if (spec := command_of(study)) is None:
+        message = f"the objective of {study.label} is no command"
+        raise InputError([Problem(message, expected="--format yaml, json, env, flags or set")])
+    places = named_in(*spec.prepare, *spec.arguments, *spec.environment.values())
+    if asked := unwritten(spec, part_of(study.document, "space", "knobs")):
+        message = f"the command of {study.label} is not given {', '.join(asked)}: its program asks for that"
+        raise InputError([Problem(message, expected="--format set, yaml, json, env or flags")])
+
+    def write(configuration: Configuration) -> str:
+        given = by_hand(study, configuration)
+        config = [f"# {given.config_file}: what --format config writes"] if given.config_file else []
+        folder = [f"mkdir -p {FOLDER}"] if config or FOLDER in places else []
+        parts = [given.commands[part] for part in ("prepare", "run") if part in given.commands]
+        return "\n".join([*folder, *config, *map(shlex.join, parts)])
+
+    return write
+
+
 def _config_of(study: StudyRecord) -> Callable[[Configuration], str]:
     """Writes the config file of the study's command. Raises :class:`InputError` where it has none."""
     from autotune.cli.by_hand import by_hand
@@ -84,7 +117,7 @@ def _config_of(study: StudyRecord) -> Callable[[Configuration], str]:
         given = by_hand(study, configuration)
         if not given.config_file:
             message = f"the objective of {study.label} is given no config file"
-            raise InputError([Problem(message, expected="--format yaml, json, env, flags or set")])
+            raise InputError([Problem(message, expected="--format yaml, json, env, flags, set or command")])
         return given.config_text.removesuffix("\n")
 
     return write
@@ -163,3 +196,8 @@ FORMS: dict[str, tuple[Callable[[Configuration], str], str]] = {
     "set": (_set, "\n"),
 }
 """By format: how a configuration is written, and the text between two configurations of a front."""
+OF_A_COMMAND: dict[str, Callable[[StudyRecord], Callable[[Configuration], str]]] = {
+    "command": _command_of,
+    "config": _config_of,
+}
+"""The formats that depend on the study's command."""

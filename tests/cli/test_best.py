@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from ruamel.yaml import YAML
 import autotune
 from autotune.cli import best, report, show
 from autotune.measure.commands.run_protocol import VARIABLE
+from autotune.space.knobs import OrderedValues
+from autotune.space.space import Space
 from tests.cli.calling import call
 from tests.interop.exported import make
 
@@ -160,9 +164,58 @@ def test_the_config_file_of_the_winner_can_be_handed_on(tmp_path: Path) -> None:
     """A header for others had to be written by hand, from the knobs and the template of the space file."""
     (tmp_path / "space.yaml").write_text(CONFIGURED)
     result = autotune.search(tmp_path / "space.yaml", trials=2, store=tmp_path / "s.db")
-    assert "YAML (or json, env, flags, set, config)" in autotune.summarize(result)
+    assert "YAML (or json, env, flags, set, command, config)" in autotune.summarize(result)
     done = call(best.command, "--format", "config", "--store", tmp_path / "s.db")
     assert done.stdout == "#define TILE 3\n#define ROWS 7\n"
+    done = call(best.command, "--format", "command", "--store", tmp_path / "s.db")
+    assert done.stdout.splitlines() == [
+        "mkdir -p folder",
+        "# folder/tiles.h: what --format config writes",
+        "cat folder/tiles.h",
+    ]
+
+
+BUILT = """
+autotune: 1
+name: built
+command:
+  prepare: [cp, template, "{folder}/{mode}"]
+  run: [grep, -H, "cost={cost}", "--label=it's {workload.title}", "{folder}/{mode}"]
+  environment: {LANG: "{mode}"}
+  metrics: {pattern: {cost: 'cost=([0-9]+)'}}
+workload: {title: mine}
+metrics: {cost: {goal: minimize}}
+knobs:
+  cost: {values: [3, 1, 2]}
+  mode: {choices: [C, POSIX]}
+measure: {finalists: 0, max_readings: 3}
+"""
+
+
+def test_the_winners_command_can_be_pasted_into_a_shell(tmp_path: Path) -> None:
+    (tmp_path / "space.yaml").write_text(BUILT)
+    (tmp_path / "template").write_text("cost=1\ncost=2\ncost=3\n")
+    result = autotune.search(tmp_path / "space.yaml", strategy="grid", trials=6, store=tmp_path / "s.db")
+    assert "best --format command" in autotune.summarize(result) and result.best is not None
+    line = call(best.command, "--format", "command", "--store", tmp_path / "s.db").stdout
+    there = tmp_path / "elsewhere"
+    there.mkdir()
+    shutil.copy(tmp_path / "template", there)
+    ran = subprocess.run(line, shell=True, cwd=there, capture_output=True, text=True, check=True)
+    assert ran.stdout == f"folder/{result.best['mode']}:cost=1\n"
+
+
+def test_without_a_command_or_where_it_asks_for_knobs_there_is_no_line_to_paste(
+    store: Path, tmp_path: Path
+) -> None:
+    done = call(best.command, "--format", "command", "--store", store)
+    assert isinstance(done.exception, autotune.InputError) and done.stdout == ""
+    assert "is not given lr, on, steps, place: its program asks for that" in str(done.exception)
+    space = Space([OrderedValues("tile", (1, 2))])
+    autotune.search(space, objective=lambda tile: float(tile), trials=2, store=tmp_path / "s.db")
+    done = call(best.command, "--format", "command", "--store", tmp_path / "s.db")
+    assert isinstance(done.exception, autotune.InputError)
+    assert "is no command" in str(done.exception)
 
 
 def test_without_a_config_file_there_is_none_to_hand_on(store: Path) -> None:

@@ -338,11 +338,13 @@ def _form(study: StudyRecord) -> tuple[str, str]:
     command = command_of(study)
     knobs = list(part_of(study.document, "space", "knobs"))
     if command is None or command.config_file:
-        return "yaml", f"YAML (or json, env, flags, set{', config' if command else ''})"
+        return "yaml", f"YAML (or json, env, flags, set{', command, config' if command else ''})"
     if len(unwritten(command, knobs)) == len(knobs):  # the program asks for all by autotune.run
         # Only scripts that call run.add_arguments accept --set; others would ignore it without a message.
         return "yaml", "YAML (or json, env, flags; set, for a script with run.add_arguments)"
-    return "flags", "flags (or yaml, json, env, set)"
+    if unwritten(command, knobs):
+        return "flags", "flags (or yaml, json, env, set)"
+    return "command", "command line (or yaml, json, env, flags, set)"
 
 
 def say_next(commands: Sequence[tuple[str, str]], store: str) -> list[str]:
