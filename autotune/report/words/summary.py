@@ -344,7 +344,7 @@ def _form(study: StudyRecord) -> tuple[str, str]:
         return "yaml", "YAML (or json, env, flags; set, for a script with run.add_arguments)"
     if unwritten(command, knobs):
         return "flags", "flags (or yaml, json, env, set)"
-    return "command", "command line (or yaml, json, env, flags, set)"
+    return "command", "a command line (or yaml, json, env, flags, set)"
 
 
 def say_next(commands: Sequence[tuple[str, str]], store: str) -> list[str]:

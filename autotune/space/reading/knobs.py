@@ -48,6 +48,7 @@ HABITS = {
     **dict.fromkeys(("options", "categorical", "enum"), "write choices: [...]"),
     **dict.fromkeys(("list", "ordered", "ordinal"), "write values: [...]"),
     **dict.fromkeys(("bool", "boolean"), "write flag: true or flag: false"),
+    **dict.fromkeys(("on", "off"), "a flag is true or false; for two texts write choices: [...]"),
     "log": "write scale: log",
     "q": "write step",
     "type": "leave it out: one of the other keys says the kind",
