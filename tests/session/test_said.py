@@ -132,6 +132,7 @@ def test_why_all_was_lost_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "form"),
     [
+        (f"[{sys.executable}, bench.py, '{{tile}}', '{{unroll}}']", "command"),
         (f"[{sys.executable}, bench.py, '{{tile}}']", "flags"),
         (f"[{sys.executable}, bench.py]", "yaml"),
         (f"{{run: [{sys.executable}, bench.py, '{{config}}'], config: {{file: tuned.json}}}}", "yaml"),
@@ -140,9 +141,14 @@ def test_why_all_was_lost_is_said(tmp_path: Path) -> None:
 def test_the_winner_is_offered_in_the_form_that_its_command_reads(
     tmp_path: Path, script: str, form: str
 ) -> None:
-    bench = "import autotune\nwith autotune.run('forms') as run:\n    run.result(time=run.knob('tile', 2))\n"
+    bench = (
+        "import autotune\n"
+        "with autotune.run('forms') as run:\n"
+        "    run.result(time=run.knob('tile', 2) + run.knob('unroll', 1))\n"
+    )
     (tmp_path / "bench.py").write_text(bench)
-    text = f"autotune: 1\nname: forms\ncommand: {script}\nknobs: {{tile: {{values: [1, 2], default: 2}}}}\n"
+    knobs = "{tile: {values: [1, 2], default: 2}, unroll: {values: [1, 2]}}"
+    text = f"autotune: 1\nname: forms\ncommand: {script}\nknobs: {knobs}\n"
     given = parse_spec(f"{text}measure: {{finalists: 0}}\n", tmp_path / "space.yaml", {})
     said = summarize(autotune.search(given, trials=1, store=tmp_path / "study.db"))
     assert f" best --format {form} --study forms" in said

@@ -13,7 +13,7 @@ from autotune.report.numbers import as_duration, say_count, say_seconds, say_val
 from autotune.report.pages.page import Commands, Paragraph, Part, Section, Table, Text
 from autotune.report.pages.subject import Subject, say_time
 from autotune.report.words.objective import say_objective
-from autotune.report.words.summary import workload_words
+from autotune.report.words.what_next import workload_words
 from autotune.session.answers import best_trials
 from autotune.session.reproduction.replaying import from_python
 from autotune.space.spec import say_workload

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from autotune.report.numbers import say_count, say_gain, say_ratio, say_value
 from autotune.report.rules.rule import varying
-from autotune.report.words.summary import say_next, say_outcomes
+from autotune.report.words.summary import say_outcomes
+from autotune.report.words.what_next import say_next
 from autotune.session.families.matrix import Cell, Matrix
 from autotune.session.families.result import ManyResult
 from autotune.session.result import Result
