@@ -156,7 +156,7 @@ def say_learned_from(frame: pd.DataFrame) -> str:
 
 def _why_not(lesson: Lesson) -> str:
     if len(lesson.losses) < LEAST_TRIALS:
-        return f"too few trials to say: {len(lesson.losses)} have a number, {LEAST_TRIALS} are needed"
+        return f"of trials with a number there are {len(lesson.losses)}, and {LEAST_TRIALS} are needed"
     if not lesson.knobs:
         return "no knob varies"
     return "" if _varies(lesson.losses) else "all trials have the same value"

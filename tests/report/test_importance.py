@@ -83,7 +83,7 @@ def test_every_seed_of_a_search_is_one_of_a_forest_too(tmp_path: Path) -> None:
 def test_too_few_trials_are_said_to_be_too_few(tmp_path: Path) -> None:
     frame = importance(load_evidence(searched(tmp_path, 12).store))
     assert frame.empty
-    assert "too few trials" in frame.attrs["remark"]
+    assert "and 20 are needed" in frame.attrs["remark"]
     assert interactions(load_evidence(tmp_path / "written.db")).empty
 
 
@@ -97,4 +97,4 @@ def test_one_value_throughout_is_said(tmp_path: Path) -> None:
 def test_where_nothing_succeeded_nothing_is_said_to_matter(tmp_path: Path) -> None:
     written = Written(tmp_path, KNOBS)
     written.trial({"size": 1, "order": ("i", "j", "k")}, None, Status.CRASHED)
-    assert "too few trials" in importance(load_evidence(written.store)).attrs["remark"]
+    assert "and 20 are needed" in importance(load_evidence(written.store)).attrs["remark"]

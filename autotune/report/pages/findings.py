@@ -243,7 +243,7 @@ def how_steady(subject: Subject) -> Section:
         why = ", ".join(
             f"{one_line(reason)} ({count:,})" for reason, count in discarded.value_counts().items()
         )
-        said += f" {len(discarded):,} were discarded: {why}."
+        said += f" {len(discarded):,} {'was' if len(discarded) == 1 else 'were'} discarded: {why}."
     rows = _sampled(frame)
     headings = ("what", "median", "95 % below", "most")
     table = Table("What the machine did meanwhile", headings, rows, folded=True) if rows else None
