@@ -156,5 +156,19 @@ def test_what_would_have_been_noticed_is_said() -> None:
     assert resolution(one, (math.inf, 1.6, math.inf), 0.01) is None
 
 
+@given(INTERVALS, INTERVALS, st.floats(0, 0.1))
+def test_a_larger_difference_is_noticed_and_a_smaller_one_is_not(
+    one: Interval, other: Interval, precision: float
+) -> None:
+    low, high = sorted((one, other))
+    found = resolution(low, high, precision)
+    assert found is not None
+    for times, noticed in ((1 + 1e-6, True), (1 - 1e-6, False)):
+        factor = low[0] * (1 + found) * times / high[0]
+        moved = high[0] * factor, high[1] * factor, high[2] * factor
+        if moved[0] > low[0]:
+            assert apart(low, moved, precision) is noticed
+
+
 def around(value: float, part: float) -> Interval:
     return value, value * math.exp(-2 * part), value * math.exp(2 * part)
