@@ -45,3 +45,12 @@ def test_with_several_goals_a_point_of_the_front_is_an_improvement() -> None:
         incumbent.hear(result(number, time=time, energy=energy))
     assert incumbent.best is not None and incumbent.best.trial == 0
     assert incumbent.since == 1, "the second is on the front, the third is beaten by it"
+
+
+def test_what_lacks_one_of_the_goals_is_the_best_by_the_other_at_most() -> None:
+    incumbent = Incumbent(parse_spec(SPACE.format(more=", energy: {goal: minimize, unit: J}")))
+    incumbent.hear(result(0, time=2.0, energy=1.0))
+    incumbent.hear(result(1, energy=0.5))
+    assert incumbent.best is not None and (incumbent.best.trial, incumbent.since) == (0, 1)
+    incumbent.hear(result(2, time=1.0))
+    assert (incumbent.best.trial, incumbent.since) == (2, 0)
