@@ -154,6 +154,21 @@ def test_a_baseline_has_a_ratio_if_there_are_two_readings_above_0() -> None:
     assert compared(1.0) == compared() == compared(1.0, 0.0) == []
 
 
+def test_the_more_finalists_there_were_the_less_is_known_of_the_one_that_was_picked() -> None:
+    noisy = tuple(3.0 + 0.1 * (7 * place % ROUNDS) for place in range(ROUNDS))
+    standings = [standing("the default", 1, around(2.0)), standing("a", 2, around(1.0))]
+    vendor = standing("vendor", None, noisy)
+    others = [standing(f"slow {x}", x, around(1.5)) for x in (3, 4, 5, 6)]
+    few, many = [*standings, vendor], [*standings, *others, vendor]
+    runs = [{"the default": (2.0,), "a": (1.0,)}] * 6
+    before = judge(TIME, few), judge(TIME, many)
+    after = after_fresh_runs(TIME, before[0], runs, few), after_fresh_runs(TIME, before[1], runs, many)
+    for one, other in (before, after):
+        estimate, low, high = numbers(one["baselines"][0])
+        wider = numbers(other["baselines"][0])
+        assert wider[0] == estimate and wider[1] < low and high < wider[2]
+
+
 @pytest.mark.parametrize(("again", "holds"), [([2.0, 2.1, 2.2, 2.05], True), ([2.0, -3.0, -4.0, 1.0], False)])
 def test_a_reward_that_may_be_below_0_is_compared_by_its_gain(again: list[float], holds: bool) -> None:
     """A baseline that was read in the finale alone cannot stand beside a default that is below 0.
