@@ -123,6 +123,8 @@ def test_with_one_goal_no_other_is_spoken_of() -> None:
     assert verdict["label"] == "near" and "of the best it is the nearest" in verdict["remark"]
     assert numbers(verdict["speedup"])[0] == pytest.approx(2.0)
     assert verdict["ratios"].keys() == {"near", "far"}
+    alone = judge(TIME, [standing("the default", 1, around(2.0)), alike[0]])
+    assert alone["label"] == "near" and alone["remark"] == "" and alone["tied"] == []
 
 
 def test_a_default_that_stays_is_exactly_as_fast_as_itself() -> None:
