@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import autotune
-from autotune.session.opening.identity import Identity, describe_objective, identify, say_difference
+from autotune.session.opening.identity import Identity, are_kin, describe_objective, identify, say_difference
+from autotune.space.configuration import plain
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord
@@ -93,6 +94,27 @@ def test_so_does_another_source_or_machine_except_for_a_recording() -> None:
     recorded = WHOLE.replace("objective: given.py:line", "replay: once.json")
     here, there = identity(recorded), identity(recorded.replace("finalists: 3", "cores: 2"), machine="n")
     assert here == there and here.key != identity(recorded, source="t").key
+
+
+def test_studies_of_a_name_that_differ_in_the_workload_alone_are_kin() -> None:
+    def study(text: str = WHOLE, name: str = "whole", **parts: str) -> StudyRecord:
+        spec = parse_spec(text, Path("space.yaml"), {})
+        own = {**asdict(identity(text)), **parts}
+        document = {"identity": {part: value for part, value in own.items() if value}}
+        return StudyRecord(
+            1, name, "", "", document, "", "", plain(spec.workload), (), "m", "", False, None, {}, 0.0
+        )
+
+    one, larger = study(), study(WHOLE.replace("m: 1", "m: 2"))
+    assert are_kin(one, larger) and are_kin(larger, one) and are_kin(one, one)
+    assert identity(WHOLE).cores == identity(WHOLE).resource == "", "older documents have neither"
+    for other in (
+        study(name="another"),
+        study(WHOLE.replace("m: 1, n: 2", "m: 1")),
+        study(STOPPED),
+        *(study(**{part: "another"}) for part in ("objective", "source", "metrics", "machine", "cores")),
+    ):
+        assert not are_kin(one, other) and not are_kin(other, one)
 
 
 def test_a_part_that_earlier_studies_did_not_have_differs_only_where_it_says_something() -> None:
