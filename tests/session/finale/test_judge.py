@@ -165,6 +165,8 @@ def test_the_more_finalists_there_were_the_less_is_known_of_the_one_that_was_pic
     runs = [{"the default": (2.0,), "a": (1.0,)}] * 6
     before = judge(TIME, few), judge(TIME, many)
     after = after_fresh_runs(TIME, before[0], runs, few), after_fresh_runs(TIME, before[1], runs, many)
+    for same, again in zip(before, after, strict=True):
+        assert again["baselines"] == same["baselines"], "it was read in the finale alone"
     for one, other in (before, after):
         estimate, low, high = numbers(one["baselines"][0])
         wider = numbers(other["baselines"][0])
