@@ -64,7 +64,8 @@ def test_each_level_that_doubled_is_named() -> None:
 def test_short_readings_count_and_those_without_a_length_do_not() -> None:
     short = Reading("time", 1.0, context={"wall": 0.002, "cpu": 0.001})
     none = Reading("time", 1.0, context={"wall": 0.0, "cpu": 0.001})
-    assert state_of([short, none]).shares["cpu"] == 0.5
+    unknown = Reading("time", 1.0, context={"cpu": 0.001})
+    assert state_of([short, none, unknown]).shares["cpu"] == 0.5
 
 
 def test_without_contexts_nothing_is_said() -> None:
