@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from collections import OrderedDict
+from typing import Any
 
+import numpy as np
 import pytest
 
+from autotune.measure import readings
 from autotune.measure.cores.pace import Pace
-from autotune.measure.readings import Clock, measures_itself, named_values
+from autotune.measure.readings import Clock, measures_itself, named_values, plain_facts
 
 
 @pytest.mark.parametrize(
@@ -43,6 +47,82 @@ def test_a_process_that_computes_is_measured_itself() -> None:
         if measures_itself(clock.context):
             return
     raise AssertionError(f"it waited for others all the time: {clock.context}")
+
+
+def test_readings_are_placed_in_time_from_the_first_one_on() -> None:
+    clock = Clock(Pace())
+    began = time.process_time()
+    with clock:
+        sum(range(10_000))
+    assert clock.at == 0.0 and clock.last_seconds > 0
+    first = clock.last_seconds
+    with clock:
+        sum(range(10_000))
+    assert clock.at >= first and clock.context["cpu"] <= time.process_time() - began
+
+
+def test_the_context_has_what_the_machine_did_meanwhile_and_where_it_stood_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A counter that stood still is left out. The pace is the mean of those before and after."""
+    grown = {"cpu_stall": 0.1, "memory_stall": 0.2, "io_stall": 0.3, "steal": 0.4, "own_switches": 5.0}
+    before = {**dict.fromkeys(grown, 7.0), "own_wait": 1.0, "runnable": 1.0, "frequency_mhz": 800.0}
+    after = {name: before[name] + more for name, more in grown.items()}
+    levels = {"runnable": 3.0, "frequency_mhz": 2500.0}
+    waited = {"own_wait": 1.5}  # of which a moment cannot hold more: it did the work itself
+    samples = iter([before, {**after, **waited, **levels}, before, {**before, **waited}])
+    monkeypatch.setattr(readings, "pressure", lambda: next(samples))
+    paces = iter([1e-6, 3e-6, 5e-6, 5e-6])
+    clock = Clock(lambda: next(paces))  # type: ignore[arg-type]
+    for expected in (
+        {**grown, **levels, "own_wait": 0.5, "pace_us": 2.0},
+        {"runnable": 1.0, "frequency_mhz": 800.0, "own_wait": 0.5, "pace_us": 5.0},
+    ):
+        with clock:
+            pass
+        context = {name: value for name, value in clock.context.items() if name not in ("wall", "cpu")}
+        assert context == pytest.approx(expected)
+
+
+def test_a_flag_is_a_number_for_a_bound_and_none_for_a_goal() -> None:
+    assert named_values({"time": 1.5, "valid": True}, "time") == {"time": 1.5, "valid": 1.0}
+    for returned in (True, {"time": False}, {"energy": np.bool_(True), "time": 1.0}):
+        with pytest.raises(TypeError, match="must be a number, not the flag"):
+            named_values(returned, "time", ("energy",))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("1.0", "not '1.0' [(]str[)]"), (10**400, "a number that fits a float"), (np.zeros(2), "not array")],
+)
+def test_what_is_no_number_is_named(value: object, said: str) -> None:
+    with pytest.raises(TypeError, match=f"the metric 'time' must be .*{said}"):
+        named_values(value, "time")
+
+
+def test_a_mean_of_nothing_is_no_0() -> None:
+    assert np.isnan(named_values(np.ma.masked, "time")["time"])
+
+
+def test_facts_are_plain_json_whatever_types_they_had() -> None:
+    facts = {"registers": np.int64(32), 1: {"spilled": np.float32(0.5)}, "order": OrderedDict(a=(1, 2))}
+    plain = {"registers": 32, "1": {"spilled": 0.5}, "order": {"a": [1, 2]}}
+    assert plain_facts(facts) == plain  # type: ignore[arg-type]
+
+
+class Tensor:
+    """As one of torch with several elements."""
+
+    def item(self) -> float:
+        raise RuntimeError("a Tensor with 2 elements cannot be converted to Scalar")
+
+
+def test_a_fact_that_is_no_json_is_named() -> None:
+    itself: list[Any] = []
+    itself.append(itself)
+    for fact in (object(), itself, np.zeros(2), Tensor()):
+        with pytest.raises(TypeError, match="the fact 'odd' must be JSON"):
+            plain_facts({"odd": fact})
 
 
 @pytest.mark.parametrize("returned", [(1.0, 2.0), [1.0, 2.0]])

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.provenance.document import Json, differences, digest, plain
-from autotune.provenance.environment import Environment, State, capture, compare, nominal_memory
+from autotune.provenance.environment import Environment, State, capture, compare, machine_key, nominal_memory
 from autotune.provenance.host.gpus import Gpu, Gpus
 from autotune.provenance.host.system import System
 from tests.provenance.trees import CPU, arm, build, desktop
@@ -94,6 +94,53 @@ def test_the_key_is_of_the_hardware(tmp_path: Path) -> None:
         ]
     ):
         assert described(tmp_path / f"c{number}", desktop() | other).machine_key != key, other
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        ({"name": "another"}, False),
+        ({"vendor": "another"}, False),
+        ({"family": "99"}, False),
+        ({"model": "99"}, False),
+        ({"sockets": 2}, False),
+        ({"cores": 99}, False),
+        ({"threads": 99}, False),
+        ({"caches": ()}, False),
+        ({"stepping": "99"}, True),
+        ({"microcode": "0xff"}, True),
+        ({"flags": ()}, True),
+        ({"numa_nodes": 2}, True),
+    ],
+)
+def test_what_makes_it_another_processor(tmp_path: Path, other: dict[str, object], same: bool) -> None:
+    """Of what may change with its firmware or a setting, nothing does."""
+    environment = described(tmp_path, desktop())
+    processor = dataclasses.replace(environment.machine.processor, **other)  # type: ignore[arg-type]
+    changed = dataclasses.replace(environment.machine, processor=processor)
+    assert (machine_key(changed, environment.gpus) == environment.machine_key) is same
+    assert dataclasses.replace(environment, machine=changed).hash != environment.hash
+
+
+def test_another_architecture_or_kind_of_cache_is_another_machine(tmp_path: Path) -> None:
+    environment = described(tmp_path, desktop())
+    machine, processor = environment.machine, environment.machine.processor
+    first, *rest = processor.caches
+    assert machine_key(dataclasses.replace(machine, architecture="other"), environment.gpus) != (
+        environment.machine_key
+    )
+    for other in ({"kind": "another"}, {"level": 9}, {"bytes": 1}):
+        caches = (dataclasses.replace(first, **other), *rest)  # type: ignore[arg-type]
+        changed = dataclasses.replace(machine, processor=dataclasses.replace(processor, caches=caches))
+        assert machine_key(changed, environment.gpus) != environment.machine_key, other
+
+
+def test_the_state_of_the_machine_is_captured(tmp_path: Path) -> None:
+    system = build(tmp_path, desktop() | {"/proc/loadavg": "0.5 0.4 0.3 2/95 8595\n"})
+    environment = capture(variables={}, system=system)
+    assert environment.state.pressure["load1"] == 0.5 and environment.state.at > 0
+    assert environment.state.memory_available_bytes == 9_000_000 << 10
+    assert environment.code is None, "no folder was named"
 
 
 def test_gpus_are_a_part_of_the_machine(tmp_path: Path) -> None:

@@ -36,6 +36,18 @@ def test_it_is_the_mean_over_all_draws_that_have_a_success(
     assert mean[0] == pytest.approx(np.mean(bests), abs=1e-9)
     assert low[0] in bests and high[0] in bests
     assert low[0] <= high[0]
+    found = np.array(bests)  # of which nine in ten lie between the two, and no fewer
+    assert np.mean(found < low[0]) <= 0.05 + 1e-9 and np.mean(found > high[0]) <= 0.05 + 1e-9
+    assert np.mean(found <= low[0]) >= 0.05 - 1e-9 and np.mean(found >= high[0]) >= 0.05 - 1e-9
+
+
+@pytest.mark.parametrize("failures", [0, 20, 180])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_band_is_that_of_draws_that_succeed(failures: int, sign: float) -> None:
+    """Of one draw: the outcomes themselves, however many failed."""
+    outcomes = np.array([*range(1, 101), *[math.nan] * failures], dtype=float)
+    _, low, high = expected_best(outcomes, np.array([1]), sign)
+    assert low[0] in (5.0, 6.0) and high[0] in (95.0, 96.0)
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=2, max_size=40))

@@ -6,6 +6,8 @@ import math
 from math import factorial
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from autotune.measure.outcome import Estimate
 from autotune.report.numbers import (
@@ -46,6 +48,17 @@ from autotune.space.spec import StudySpec, ratio_title
 )
 def test_a_value_is_said_with_its_unit(value: float, unit: str, said: str) -> None:
     assert say_value(value, unit) == said
+
+
+PREFIXES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+
+
+@given(st.floats(-1e25, 1e25, allow_subnormal=False), st.sampled_from(["s", "B", "rows/s", ""]))
+def test_what_is_said_is_the_value_to_four_digits(value: float, unit: str) -> None:
+    number, _, name = say_value(value, unit).partition(" ")
+    scale = PREFIXES[name] if name != unit else 1.0
+    assert float(number.replace(",", "")) * scale == pytest.approx(value, rel=5.1e-4)
+    assert say_value(-value, unit).lstrip("-") == say_value(value, unit).lstrip("-")
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,35 @@ def test_the_finale_has_its_roles(tmp_path: Path) -> None:
     assert (frame["readings"] == 12).all()
 
 
+def test_who_failed_in_the_finale_comes_last_and_has_no_value(tmp_path: Path) -> None:
+    goals = [{"name": "rate", "goal": "maximize", "unit": "items/s", "at_most": None, "at_least": None}]
+    written = Written(tmp_path, metrics=goals)
+    written.trial({"tile": 1}, metrics={"rate": 1.0})
+    assert finale(load_evidence(written.store)).empty, "nothing was measured again"
+    contenders = [
+        ("the default", 1, "default", 2.0),
+        ("trial 0", 2, "final", 4.0),
+        ("trial 3", 3, "final", 3.0),
+    ]
+    for label, tile, purpose, rate in contenders:
+        reason = {"kind": "re-measurement", "label": label}
+        written.trial({"tile": tile}, metrics={"rate": rate}, purpose=purpose, reason=reason)
+    gone = {"kind": "re-measurement", "label": "trial 4"}
+    written.trial({"tile": 4}, metrics={"rate": 9.0}, status=Status.WRONG, purpose="final", reason=gone)
+    cut = {"kind": "re-measurement", "label": "trial 5"}
+    written.trial({"tile": 5}, status=Status.CRASHED, purpose="final", reason=cut)
+    written.verdict({"tile": 2}, label="trial 0")
+    frame = finale(load_evidence(written.store))
+    assert frame["label"].tolist() == ["trial 0", "trial 3", "the default", "trial 4", "trial 5"]
+    assert frame["role"].tolist() == ["winner", "finalist", "default", "finalist", "finalist"]
+    assert frame["value"].tolist()[:3] == [4.0, 3.0, 2.0] and frame["value"].isna().sum() == 2
+    assert frame["low"].tolist()[:3] == pytest.approx([3.6, 2.7, 1.8])
+    assert frame["high"].tolist()[:3] == pytest.approx([4.4, 3.3, 2.2])
+    assert frame["readings"].tolist() == [3, 3, 3, 3, 0]
+    assert frame["status"].tolist() == ["ok", "ok", "ok", "wrong", "crashed"]
+    assert frame["id"].is_unique and frame.attrs == {"metric": "rate", "unit": "items/s"}
+
+
 NAMES = ("trial", "front")
 
 

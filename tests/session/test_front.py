@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from autotune.measure.outcome import Estimate
-from autotune.session.front import GrowingFront, front_of
+from autotune.session.front import GrowingFront, front_numbers, front_of
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MetricSpec
 from autotune.status import Status
@@ -55,3 +59,19 @@ def test_a_front_grows_by_what_it_does_not_beat() -> None:
     assert front.improves(estimates(time=1.0, rate=7.0))
     assert not front.improves(estimates(time=2.0, rate=6.0))
     assert not front.improves(estimates(time=0.5))
+
+
+@given(st.lists(st.tuples(st.integers(-2, 2), st.sampled_from([-1.0, 0.0, 1.0, math.inf, math.nan]))))
+def test_all_three_agree_on_what_is_on_the_front(values: list[tuple[int, float]]) -> None:
+    """As it grows, as it is read of trials, and as it is read of values alone."""
+    goals = (TIME, RATE)
+    trials = [trial(number, time=time, rate=rate) for number, (time, rate) in enumerate(values, 7)]
+    last = front_of(trials, goals)
+    numbers = front_numbers([(number, own) for number, own in enumerate(values, 7)], goals)
+    assert sorted(numbers) == sorted(own.number for own in last)
+    front = GrowingFront(goals)
+    for place, own in enumerate(trials):
+        before, now = (
+            {values[t.number - 7] for t in front_of(trials[:end], goals)} for end in (place, place + 1)
+        )
+        assert front.improves(own.metrics) is (before != now)

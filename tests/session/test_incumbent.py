@@ -76,3 +76,12 @@ def test_a_target_is_reached_by_a_whole_interval(
     for number, (value, low, high) in enumerate(intervals):
         incumbent.hear(replace(result(number), metrics={"time": Estimate(value, low, high, 9)}))
     assert incumbent.reached == reached
+
+
+def test_what_lacks_one_of_the_goals_is_the_best_by_the_other_at_most() -> None:
+    incumbent = Incumbent(parse_spec(SPACE.format(more=", energy: {goal: minimize, unit: J}")))
+    incumbent.hear(result(0, time=2.0, energy=1.0))
+    incumbent.hear(result(1, energy=0.5))
+    assert incumbent.best is not None and (incumbent.best.trial, incumbent.since) == (0, 1)
+    incumbent.hear(result(2, time=1.0))
+    assert (incumbent.best.trial, incumbent.since) == (2, 0)

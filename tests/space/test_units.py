@@ -36,6 +36,24 @@ def test_durations(text: str, expected: float) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("s sec secs second seconds", 1.0),
+        ("m min mins minute minutes", 60.0),
+        ("h hr hrs hour hours", 3600.0),
+        ("d day days", 86400.0),
+    ],
+)
+def test_units_of_time_may_be_spelt_out(words: str, expected: float) -> None:
+    assert {word: seconds(f"1 {word}") for word in words.split()} == dict.fromkeys(words.split(), expected)
+
+
+def test_amounts_grow_in_thousands_or_in_1024s() -> None:
+    for factor, words in ((1000, "B kB MB GB TB"), (1024, "B KiB MiB GiB TiB")):
+        assert [memory(f"3{word}") for word in words.split()] == [3 * factor**power for power in range(5)]
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("10 parsecs", "unknown unit 'parsecs'"),

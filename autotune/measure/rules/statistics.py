@@ -125,8 +125,7 @@ def drift(values: Sequence[float]) -> float:
     thousand that lie evenly among them. 0 for fewer than two readings.
     """
     numbers = np.asarray(values, dtype=float)
-    middle = float(np.median(numbers)) if numbers.size else 0.0
-    if numbers.size < 2 or middle == 0:
+    if numbers.size < 2 or not (middle := float(np.median(numbers))):
         return 0.0
     at = np.linspace(0, numbers.size - 1, min(numbers.size, MOST_FOR_PAIRS)).round().astype(int)
     earlier, later = (at[indices] for indices in np.triu_indices(at.size, 1))

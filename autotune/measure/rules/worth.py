@@ -8,7 +8,6 @@ free, and none of this applies.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from autotune.space.spec import USUAL_READINGS, Share
@@ -36,7 +35,7 @@ class Worth:
         """
         if count >= (self.fewest or USUAL_READINGS) and spent > self.share.most:
             return f"{count} readings have taken a trial's share of the time"
-        if self.fewest is not None or count < (1 if beaten else 2) or not math.isfinite(self.share.least):
+        if self.fewest is not None or count < (1 if beaten else 2):
             return ""
         room = max(self.share.least, paid, USUAL_READINGS * SHORT_SECONDS)
         if USUAL_READINGS * last <= room or spent + last <= room:

@@ -115,8 +115,9 @@ def after_fresh_runs(
     found = gain_over(default, won)
     is_ratio = isinstance(found, Ratio)
     holds = found.low > (1.0 if is_ratio else 0.0)
-    baselines = [s for s in standings if _has_ratios(s, won)]
-    against = {s.label: gain_over(s, won if holds else default) for s in baselines}
+    stays = won if holds else default
+    baselines = [s for s in standings if _has_ratios(s, stays)]
+    against = {s.label: gain_over(s, stays) for s in baselines}
     before = verdict["speedup"] or verdict["gain"]
     said = {
         **verdict,
@@ -155,7 +156,7 @@ def _finalists(standings: Sequence[Standing]) -> list[Standing]:
 
 
 def _has_ratios(baseline: Standing, won: Standing) -> bool:
-    """Whether ``baseline`` is one, and its ratio to the winner can be formed."""
+    """Whether ``baseline`` is one, and its ratio to the one that ``won`` can be formed."""
     return (
         baseline.configuration is None and len(baseline.values) > 1 and min(*baseline.values, *won.values) > 0
     )

@@ -88,9 +88,7 @@ def apart(one: Interval, other: Interval, precision: float) -> bool:
     """
     low, high = sorted((one, other), key=lambda interval: interval[0])
     if min(*low, *high) > 0:
-        if not all(map(math.isfinite, (low[2], high[1]))):
-            return False
-        gap = math.log(high[0] / low[0])
+        gap = math.log(high[0] / low[0])  # infinite ends explain any gap
         return gap > math.hypot(math.log(low[2] / low[0]), math.log(high[0] / high[1])) + precision
     scale = max(abs(low[0]), abs(high[0]))
     return high[0] - low[0] > math.hypot(low[2] - low[0], high[0] - high[1]) + precision * scale
@@ -99,7 +97,7 @@ def apart(one: Interval, other: Interval, precision: float) -> bool:
 def resolution(one: Interval, other: Interval, precision: float) -> float | None:
     """The smallest relative difference that :func:`apart` would notice; ``None`` if there is none."""
     low, high = sorted((one, other), key=lambda interval: interval[0])
-    if min(*low, *high) <= 0 or not all(map(math.isfinite, (low[2], high[1]))):
+    if min(*low, *high) <= 0:
         return None
     gap = math.hypot(math.log(low[2] / low[0]), math.log(high[0] / high[1])) + precision
     return math.expm1(gap) if gap < 100 else None

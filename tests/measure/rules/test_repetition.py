@@ -96,6 +96,14 @@ def test_noise_that_can_be_averaged_out_does_not_settle() -> None:
         assert decision.verdict is Verdict.PRECISE
 
 
+@given(st.lists(st.floats(0.1, 10.0), min_size=1, max_size=30))
+def test_what_was_known_earlier_is_what_the_readings_till_then_said(values: list[float]) -> None:
+    progress = Progress(tuple(values), 0.95, None, "minimize")
+    for count in range(len(values) + 1):
+        then = Progress(tuple(values[:count]), 0.95, None, "minimize")
+        assert progress.relative_half_width_after(count) == then.relative_half_width
+
+
 # -- rejection ------------------------------------------------------------------------------------
 
 

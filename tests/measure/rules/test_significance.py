@@ -223,6 +223,14 @@ def test_rounds_that_one_of_them_missed_are_left_out() -> None:
     assert speedup(default, candidate).estimate == pytest.approx(2)
 
 
+def test_two_that_were_never_read_side_by_side_cannot_be_told_apart() -> None:
+    first = Contestant("first", (1.0, 1.0, math.nan, math.nan), 0.9)
+    second = Contestant("second", (math.nan, math.nan, 1.1, 1.1), 0.1)
+    verdict = winner(None, [first, second])
+    assert verdict.winner == "second" and set(verdict.tied) == {"first", "second"}
+    assert winner(Contestant("default", (2.0, 2.0, 2.0, 2.0)), [first, second]).winner == "second"
+
+
 def test_readings_without_noise() -> None:
     assert speedup([2.0] * 12, [1.0] * 12) == Ratio(2.0, 2.0, 2.0, 12)
     assert winner(Contestant("d", (2.0,) * 12), [Contestant("c", (1.0,) * 12)]).winner == "c"

@@ -125,6 +125,16 @@ READINGS = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40)
 CONFIDENCE = st.floats(0.01, 0.999)
 
 
+@pytest.mark.parametrize("n", [3, 5, 12, 40])
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_the_standard_error_is_about_the_deviation_of_the_value(n: int, confidence: float) -> None:
+    """Far from 0, of which it knows nothing; a model takes it for the noise of a trial."""
+    rng = np.random.default_rng(n)
+    found = [estimate(readings, confidence) for readings in 1000.0 + rng.normal(size=(500, n))]
+    deviation = np.std([one.value for one in found])
+    assert 0.7 < np.sqrt(np.mean([one.error**2 for one in found])) / deviation < 1.4
+
+
 @given(READINGS, CONFIDENCE)
 def test_the_value_lies_in_its_interval(values: list[float], confidence: float) -> None:
     e = estimate(values, confidence)

@@ -120,6 +120,28 @@ def test_a_wrapped_pruner_has_its_own_options() -> None:
     assert pruner._wrapped_pruner._percentile == 10.0
 
 
+def test_options_for_which_optuna_has_no_default_have_the_documented_one() -> None:
+    pruner = make_pruner(settings("optuna-patient", wrapped="optuna-percentile"))
+    assert isinstance(pruner, optuna.pruners.PatientPruner) and pruner._patience == 3
+    assert isinstance(pruner._wrapped_pruner, optuna.pruners.PercentilePruner)
+    assert pruner._wrapped_pruner._percentile == 25.0
+
+
+def test_a_trial_that_begins_again_is_not_judged_by_what_it_reports_a_second_time() -> None:
+    """It is the same curve, and those that came meanwhile are better."""
+    rule = OptunaRule(settings("optuna-median", n_startup_trials=1), LOSS)
+    for number, losses in enumerate(([0.5] * 4, [0.4] * 3, [0.1] * 4)):
+        for step, loss in enumerate(losses, 1):
+            rule.heard(number, step, loss)
+        if number != 1:
+            rule.ended(number, losses[-1])
+    for step in (1, 2, 3):
+        rule.heard(1, step, 0.4)
+        assert rule.decide(1, step).verdict is Verdict.GO
+    rule.heard(1, 4, 0.4)
+    assert rule.decide(1, 4).verdict is Verdict.STOP
+
+
 def test_policies_by_name() -> None:
     assert isinstance(make_rule(settings("optuna-median"), LOSS), OptunaRule)
     assert not make_rule(settings("none"), LOSS).pauses and make_rule(settings("hyperband"), LOSS).pauses

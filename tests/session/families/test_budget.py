@@ -7,6 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autotune.likeness import distance
 from autotune.session.families.budget import (
     LEAD,
     OPENING,
@@ -93,15 +94,36 @@ def test_a_workload_without_a_success_does_not_take_everything() -> None:
     assert fails.gain == standing(20).gain
 
 
+def test_what_the_later_half_of_the_tries_brought_is_expected_of_the_next() -> None:
+    nothing = standing(4, (1.5,) * 4)
+    assert standing(4, (2.0, 1.5, 1.5, 1.5)).gain == nothing.gain
+    assert standing(4, (2.0, 2.0, 1.5, 1.5)).gain == standing(4, (2.0, 2.0, 2.0, 1.5)).gain > nothing.gain
+
+
 @given(st.integers(1, 12), st.integers(1, 300))
 def test_exactly_the_budget_is_given_out_and_everybody_gets_some(shapes: int, trials: int) -> None:
     tries = spend(shapes, trials)
     assert sum(tries.values()) == trials
     if trials >= 3 * shapes:
         assert min(tries.values()) >= 1
+    if trials >= OPENING * shapes:
+        assert min(tries.values()) >= OPENING
 
 
 def test_the_middle_begins_and_the_nearest_follow() -> None:
     workloads = [{"m": 4096}, {"m": 64}, {"m": 512}, {"m": 32}]
     assert order_of(workloads) == (1, 3, 2, 0)
     assert order_of([]) == ()
+
+
+@given(st.lists(st.fixed_dictionaries({"m": st.integers(1, 64), "n": st.integers(1, 64)}), max_size=8))
+def test_the_next_one_is_the_nearest_to_any_before(workloads: list[dict[str, int]]) -> None:
+    order = order_of(workloads)
+    assert sorted(order) == list(range(len(workloads)))
+
+    def to_any(place: int, before: tuple[int, ...]) -> float:
+        return min(distance(workloads[place], workloads[other]) for other in before)
+
+    for turn in range(1, len(order)):
+        before, later = order[:turn], order[turn:]
+        assert to_any(later[0], before) == min(to_any(place, before) for place in later)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autotune.measure.outcome import Reading
 from autotune.session.finale.disturbed import (
@@ -84,8 +85,8 @@ def test_no_other_is_taken_where_there_is_no_time_or_it_is_long_or_failed() -> N
 
 
 def test_a_busy_machine_is_said_where_half_of_the_readings_have_waited() -> None:
-    readings = [reading(1.0, share) for share in (0.0, 0.4, 0.5)]
-    assert usual_wait([*readings, WARM_UP]) == 0.4 and usual_wait([]) == 0.0
+    readings = [reading(1.0, share) for share in (0.4, 0.5, 0.0)]
+    assert usual_wait([*readings, *[WARM_UP] * 4]) == 0.4 and usual_wait([]) == 0.0
     assert say_busy(0.4, 0.0).startswith("other programs had the core for 40% of the time or more")
     assert say_busy(0.01, 0.01) == ""
     for all_of_it in (0.996, 1.0):
@@ -100,15 +101,16 @@ def of_program(share: float, **more: float) -> Reading:
 
 def test_of_a_program_it_is_said_that_the_machine_had_more_to_do_than_processors() -> None:
     """Nothing had been: how long a program itself has waited is not known."""
-    readings = [of_program(share) for share in (0.0, 0.9, 1.1)]
-    assert usual_stall(readings) == 0.9 and usual_wait(readings) == 0.0
+    readings = [of_program(share) for share in (0.9, 1.1, 0.0)]
+    warm_ups = [replace(of_program(0.0), discarded="warm-up")] * 4
+    assert usual_stall([*readings, *warm_ups]) == 0.9 and usual_wait(readings) == 0.0
     assert "waited for a processor for 90% of the time" in say_busy(0.0, usual_stall(readings))
     assert "other programs" in say_busy(0.4, 0.9)
 
 
 def test_where_it_is_known_what_was_measured_or_it_needed_no_processor_that_says_nothing() -> None:
     assert usual_stall([of_program(0.9, cpu=0.9), of_program(0.9, sm_clock_mhz=1700.0)]) == 0.0
-    assert usual_stall([Reading("time", 1.0), WARM_UP]) == 0.0
+    assert usual_stall([Reading("time", 1.0), Reading("time", 1.0, context={"wall": 1.0})]) == 0.0
 
 
 def test_readings_that_are_all_the_same_were_not_disturbed() -> None:

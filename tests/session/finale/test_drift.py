@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from autotune.measure.outcome import Estimate
 from autotune.session.finale.drift import drift, say_drift, say_shift
@@ -27,6 +29,14 @@ def test_it_is_what_all_have_in_common(
     searched: dict[str, float], again: dict[str, float], factor: float
 ) -> None:
     assert drift(searched, again) == factor
+
+
+@given(st.dictionaries(st.sampled_from("abcd"), st.sampled_from([0.25, 0.5, 0.9, 1.0, 1.1, 2.0, 4.0])))
+def test_all_have_moved_by_at_least_so_much_and_one_by_no_more(moved: dict[str, float]) -> None:
+    factor = drift(dict.fromkeys("abcd", 3.0), {own: 3.0 * times for own, times in moved.items()})
+    nearest = min(moved.values(), key=lambda times: abs(math.log(times)), default=1.0)
+    alike = len(moved) > 1 and (min(moved.values()) > 1 or max(moved.values()) < 1)
+    assert factor == pytest.approx(nearest if alike else 1.0)
 
 
 def test_only_what_is_much_is_said() -> None:
@@ -74,4 +84,5 @@ def test_default_and_winner_may_compare_a_little_otherwise() -> None:
     assert shift(both, {"default": 9.0}) == 1.0
     assert shift({"best": -1.0, "default": 3.0}, both) == 1.0
     assert shift(both, {"default": 3.0, "best": 1.0}, "") == 1.0
+    assert shift({"best": 1.0}, both) == 1.0, "the default was not searched"
     assert say_shift(1.0) == say_shift(1.9) == say_shift(0.6) == ""

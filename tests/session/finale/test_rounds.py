@@ -58,6 +58,16 @@ def test_rounds_fit_unless_they_are_the_fewest(contenders: int, reading: float, 
     assert rounds.least == rounds.fewest or rounds.least * contenders * reading <= rounds.seconds
 
 
+@given(st.integers(1, 100))
+def test_runs_that_share_the_rounds_have_as_many_together(runs: int) -> None:
+    whole = Rounds.of(parse_spec(SPACE))
+    each = whole.split(runs)
+    assert 1 <= each.fewest == each.least <= each.most
+    assert runs * each.least >= whole.least > runs * (each.least - 1)
+    assert runs * each.most <= max(whole.most, runs * each.least) and runs * (each.most + 1) > whole.most
+    assert runs * each.seconds == pytest.approx(whole.seconds)
+
+
 @pytest.mark.parametrize(("most", "fewest"), [(1, 3), (5, 5), (100, 8)])
 def test_whom_few_readings_are_enough_gets_few_rounds_where_they_are_slow(most: int, fewest: int) -> None:
     text = SPACE + f"measure: {{min_readings: 1, max_readings: {most}}}"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import autotune
-from autotune.session.opening.identity import Identity, describe_objective, say_difference
+from autotune.session.opening.identity import Identity, are_kin, describe_objective, identify, say_difference
+from autotune.space.configuration import plain
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import StudySpec
 from autotune.store.records import StudyRecord
@@ -42,6 +43,78 @@ def test_another_number_of_cores_begins_a_new_study(tmp_path: Path) -> None:
     first, more = study(tmp_path, on(tmp_path, 1)), study(tmp_path, on(tmp_path, 2))
     assert list(more.differs) == ["cores"] and more.id != first.id
     assert study(tmp_path, on(tmp_path, 1)).id == first.id
+
+
+WHOLE = """
+autotune: 1
+name: whole
+objective: given.py:line
+workload: {m: 1, n: 2}
+metrics: {time: {goal: minimize, unit: s}}
+knobs: {x: {range: [0, 15]}}
+measure: {finalists: 3}
+budget: {trials: 9}
+"""
+STOPPED = WHOLE + "search: {early_stopping: {policy: asha, resource: epochs, min: 1, max: 9}}\n"
+
+
+def identity(text: str, source: str = "s", machine: str = "m") -> Identity:
+    return identify(parse_spec(text, Path("space.yaml"), {}), source, machine)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "part"),
+    [
+        ("given.py:line", "given.py:other", "objective"),
+        ("m: 1, n: 2", "m: 1, n: 3", "workload"),
+        ("m: 1, n: 2", "n: 2, m: 1", ""),
+        ("unit: s", "unit: ms", "metrics"),
+        ("goal: minimize", "goal: maximize", "metrics"),
+        ("max: 9", "max: 27", "resource"),
+        ("resource: epochs", "resource: steps", "resource"),
+        (STOPPED, WHOLE, "resource"),
+        ("finalists: 3", "finalists: 3, cores: 2", "cores"),
+        ("policy: asha", "policy: hyperband", ""),
+        ("finalists: 3", "finalists: 5, cores: 1", ""),
+        ("trials: 9", "trials: 99", ""),
+        ("[0, 15]", "[0, 31]", ""),  # a range may grow
+        ("name: whole", "name: other", ""),  # which is beside the key
+    ],
+)
+def test_what_begins_a_new_study(was: str, now: str, part: str) -> None:
+    one, other = identity(STOPPED), identity(STOPPED.replace(was, now))
+    assert was in STOPPED and list(other.differences(asdict(one))) == ([part] if part else [])
+    assert (one.key == other.key) is not bool(part)
+
+
+def test_so_does_another_source_or_machine_except_for_a_recording() -> None:
+    one = identity(WHOLE)
+    assert list(identity(WHOLE, source="t").differences(asdict(one))) == ["source"]
+    assert list(identity(WHOLE, machine="n").differences(asdict(one))) == ["machine"]
+    recorded = WHOLE.replace("objective: given.py:line", "replay: once.json")
+    here, there = identity(recorded), identity(recorded.replace("finalists: 3", "cores: 2"), machine="n")
+    assert here == there and here.key != identity(recorded, source="t").key
+
+
+def test_studies_of_a_name_that_differ_in_the_workload_alone_are_kin() -> None:
+    def study(text: str = WHOLE, name: str = "whole", **parts: str) -> StudyRecord:
+        spec = parse_spec(text, Path("space.yaml"), {})
+        own = {**asdict(identity(text)), **parts}
+        document = {"identity": {part: value for part, value in own.items() if value}}
+        return StudyRecord(
+            1, name, "", "", document, "", "", plain(spec.workload), (), "m", "", False, None, {}, 0.0
+        )
+
+    one, larger = study(), study(WHOLE.replace("m: 1", "m: 2"))
+    assert are_kin(one, larger) and are_kin(larger, one) and are_kin(one, one)
+    assert identity(WHOLE).cores == identity(WHOLE).resource == "", "older documents have neither"
+    for other in (
+        study(name="another"),
+        study(WHOLE.replace("m: 1, n: 2", "m: 1")),
+        study(STOPPED),
+        *(study(**{part: "another"}) for part in ("objective", "source", "metrics", "machine", "cores")),
+    ):
+        assert not are_kin(one, other) and not are_kin(other, one)
 
 
 def test_a_part_that_earlier_studies_did_not_have_differs_only_where_it_says_something() -> None:

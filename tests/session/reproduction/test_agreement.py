@@ -186,3 +186,106 @@ def test_a_machine_that_is_much_slower_is_a_difference() -> None:
 
 def test_a_speed_up_needs_no_pace() -> None:
     assert again(1.0, 390.0, by="speedup").slower is None
+
+
+# -- what the runs say together
+
+
+def replayed(
+    claim: Claim, own: list[float], default: list[float], refused: int | None = None
+) -> Verification:
+    """One number for each run, read in three rounds; the default's run number ``refused`` is wrong."""
+    runs = []
+    for number, (mine, theirs) in enumerate(zip(own, default, strict=True)):
+        contenders = [
+            Contender(DEFAULT, PLAIN, readings=[Reading("time", theirs)] * 3),
+            Contender("trial 3", OWN, readings=[Reading("time", mine)] * 3),
+        ]
+        outcomes = {c.label: Outcome(Status.OK, METRICS) for c in contenders}
+        if number == refused:
+            outcomes[DEFAULT] = Outcome(Status.WRONG, METRICS)
+        runs.append(Run(contenders, outcomes, 3))
+    return compared(SPEC, claim, runs)
+
+
+def claimed(**changed: Any) -> Claim:
+    return replace(Claim(OWN, (1.0, 1.0, 1.0), (2.0, 2.0, 2.0), "trial 3", "metric"), **changed)
+
+
+def test_both_results_are_as_uncertain_as_runs_of_the_same_thing() -> None:
+    """Ten runs of five configurations, whose logarithms deviate by 0.05: two results by 0.18 at 95 %."""
+    replicates = [[time * 0.9653, time / 0.9653] for time in (1.0, 2.0, 3.0, 4.0, 5.0)]
+    for factor, verdict in ((1.16, "agrees"), (1.24, "differs"), (1 / 1.16, "agrees"), (1 / 1.24, "differs")):
+        found = replayed(claimed(replicates=replicates), [factor], [2.0])
+        assert found.verdict == verdict and found.noticeable == pytest.approx(0.21, abs=0.01), factor
+    steady = [[1.0, 1.001]] * 5
+    assert replayed(claimed(replicates=steady), [1.16], [2.0]).verdict == "differs"
+
+
+def test_of_a_speed_up_each_run_counts_once_however_many_there_are() -> None:
+    def speed_up(*default: float) -> float:
+        found = replayed(claimed(by="speedup"), [1.0] * len(default), [*default])
+        return found.now["speedup"][0]
+
+    assert speed_up(2.0) == pytest.approx(2.0)
+    assert speed_up(2.0, 3.0) == pytest.approx(6.0**0.5)
+    assert speed_up(2.0, 3.0, 2.0 * 9 / 4) == pytest.approx(3.0)
+
+
+def test_a_gain_that_is_no_longer_shown_is_not_said_to_agree() -> None:
+    claim = claimed(by="speedup", speedup=(1.03, 1.02, 1.04))
+    found = replayed(claim, [1.0] * 6, [1.0, 1.03] * 3)
+    assert found.verdict == "cannot be told" and found.why.endswith("no gain over the default is shown now")
+    assert replayed(replace(claim, by="metric"), [1.0] * 6, [1.0, 1.03] * 3).verdict == "agrees"
+    assert replayed(claim, [1.0] * 6, [1.01, 1.03] * 3).verdict == "agrees"
+    no_gain = replace(claim, speedup=(1.03, 0.99, 1.07))
+    assert replayed(no_gain, [1.0] * 6, [1.0, 1.03] * 3).verdict == "agrees"
+
+
+def test_a_default_that_failed_in_a_run_is_compared_with_in_none() -> None:
+    found = replayed(claimed(by="speedup"), [1.0, 1.0], [2.0, 2.0], refused=0)
+    assert found.now.keys() == {"metric"} and found.readings.keys() == {"trial 3"}
+    assert found.verdict == "agrees", "by the measured value"
+
+
+def test_what_is_not_above_0_has_no_speed_up() -> None:
+    for count in (1, 2):
+        found = replayed(claimed(metric=(-1.0, -1.0, -1.0), by="speedup"), [-1.0] * count, [1.0] * count)
+        assert found.now.keys() == {"metric", "default"} and found.verdict == "agrees"
+
+
+def test_all_of_it_is_in_the_document() -> None:
+    found = replayed(claimed(), [1.0, 1.0], [2.0, 2.5])
+    assert found.to_document() == {
+        "verdict": "agrees",
+        "why": "the measured value is as it was",
+        "metric": "time",
+        "unit": "s",
+        "then": {
+            "metric": {"value": 1.0, "low": 1.0, "high": 1.0},
+            "speedup": {"value": 2.0, "low": 2.0, "high": 2.0},
+        },
+        "now": {
+            name: dict(zip(("value", "low", "high"), own, strict=True)) for name, own in found.now.items()
+        },
+        "noticeable": pytest.approx(0.01, abs=0.001),
+        "slower": None,
+        "runs": 2,
+        "rounds": 6,
+        "readings": {DEFAULT: [2.0] * 3 + [2.5] * 3, "trial 3": [1.0] * 6},
+        "remark": "",
+    }
+    assert len(found.taken) == 6 and found.now.keys() == {"metric", "default", "speedup"}
+
+
+def test_a_failure_agrees_if_it_ends_as_it_did() -> None:
+    def ends(then: Status, now: Status) -> Verification:
+        outcome = Outcome(now, message="out of registers\nat line 3")
+        claim = claimed(status=then, metric=None, speedup=None)
+        return compared(SPEC, claim, [Run([Contender("trial 3", OWN)], {"trial 3": outcome}, 0)] * 2)
+
+    same, other = ends(Status.CRASHED, Status.CRASHED), ends(Status.CRASHED, Status.INFEASIBLE)
+    assert (same.verdict, same.runs) == ("agrees", 2)
+    assert same.why == "it ends as crashed, as it did: out of registers"
+    assert (other.verdict, other.runs) == ("differs", 2)
+    assert other.why == "it ended as crashed, and ends as infeasible now: out of registers"

@@ -56,6 +56,18 @@ def test_clocks_and_temperatures_are_named() -> None:
     assert found == ["the GPU's clock was 1200 MHz, and 1980 then"]
 
 
+def test_each_level_that_doubled_is_named() -> None:
+    levels = ("pace_us", "frequency_mhz", "sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_watts")
+    assert len(said(dict.fromkeys(levels, 40.0), dict.fromkeys(levels, 80.0))) == len(levels)
+
+
+def test_short_readings_count_and_those_without_a_length_do_not() -> None:
+    short = Reading("time", 1.0, context={"wall": 0.002, "cpu": 0.001})
+    none = Reading("time", 1.0, context={"wall": 0.0, "cpu": 0.001})
+    unknown = Reading("time", 1.0, context={"cpu": 0.001})
+    assert state_of([short, none, unknown]).shares["cpu"] == 0.5
+
+
 def test_without_contexts_nothing_is_said() -> None:
     none = state_of([Reading("time", 1.0)])
     assert list(pressures(none, state_of(readings(cpu=2.0)))) == []
@@ -80,6 +92,12 @@ def test_a_default_that_moved_as_well_means_the_machine() -> None:
     assert shift(1.0, 1.0) == shift(1.0, 0.5) == [], "nothing has changed that needs a cause"
     alone: tuple[dict[str, Interval], ...] = ({"metric": (1.0, 1.0, 1.0)}, {"metric": (2.0, 2.0, 2.0)})
     assert list(common_shift(*alone, 0.0, edited=False)) == []
+    nothing: Interval = (0.0, 0.0, 0.0)
+    for names in (("metric",), ("default",), ("metric", "default")):
+        then: dict[str, Interval] = {"metric": (1.0, 1.0, 1.0), "default": (1.0, 1.0, 1.0)}
+        then |= dict.fromkeys(names, nothing)
+        now: dict[str, Interval] = {"metric": (2.0, 2.0, 2.0), "default": (2.0, 2.0, 2.0)}
+        assert list(common_shift(then, now, 0.0, edited=False)) == [], "there is no factor"
 
 
 def test_a_default_that_moved_with_an_edited_source_may_have_moved_by_it() -> None:

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from autotune.measure.outcome import Reading
 from autotune.session.reproduction.paced import (
@@ -80,6 +82,12 @@ def test_the_slope_is_found_whatever_the_levels_are(slope: float) -> None:
     assert found.value == pytest.approx(slope, abs=4 * found.error + 1e-3)
 
 
+def test_short_runs_tell_the_slope_too() -> None:
+    rng = np.random.default_rng(3)
+    found = slope_of([[series(rng, 0.0, FAST + 0.01 * run, 0.8, 1e-3, 3) for run in range(20)]])
+    assert found is not None and found.value == pytest.approx(0.8, abs=0.02)
+
+
 def test_a_change_between_then_and_now_is_not_taken_for_a_slope() -> None:
     rng = np.random.default_rng(4)
     then, now = series(rng, 0.0, SLOW, 0.0, 1e-3, 60), series(rng, 2.0, FAST, 0.0, 1e-3, 60)
@@ -124,12 +132,41 @@ def test_a_slope_is_drawn_towards_that_of_all_as_far_as_little_is_known() -> Non
     assert many.drawn_by([]).error == pytest.approx(math.hypot(0.01, SLOPES_DIFFER))
 
 
-def test_a_machine_that_is_much_slower_is_not_allowed_for() -> None:
+@given(st.floats(-1.0, 1.0), st.floats(0.001, 0.3), st.integers(0, 99), st.sampled_from([0.01, 0.05, 0.2]))
+def test_a_slope_that_is_drawn_lies_between_and_is_surer_than_either(
+    many: float, error: float, seed: int, noise: float
+) -> None:
+    own = [[series(np.random.default_rng(seed), 0.0, FAST, 0.5, noise, 60)]]
+    alone, drawn = slope_of(own), Slope(many, error, 100).drawn_by(own)
+    assert alone is not None
+    assert min(many, alone.value) - 1e-9 <= drawn.value <= max(many, alone.value) + 1e-9
+    assert drawn.error <= min(alone.error, math.hypot(error, SLOPES_DIFFER))
+
+
+def test_the_reach_of_a_slope_is_that_of_its_error() -> None:
+    assert Slope(1.0, 0.1, 10**6).reach(0.95) == pytest.approx(0.196, abs=0.001)
+
+
+def test_runs_that_differed_in_the_past_make_both_results_less_sure() -> None:
+    def width(*levels: float) -> float:
+        rng = np.random.default_rng(9)
+        past = Past(series(rng, 0.0, SLOW, n=100), [])
+        now = [series(rng, 0.0, FAST) for _ in range(5)]
+        others = [[series(rng, level, SLOW, noise=1e-3) for level in levels]] if levels else []
+        found = at_same_pace(Past(past.then, others), now, [], 0.95)
+        assert found is not None
+        return math.log(found.now[2] / found.now[1])
+
+    assert width(0.0, 0.5, -0.5) > 1.5 * width()
+
+
+def test_a_machine_that_is_much_slower_or_faster_is_not_allowed_for() -> None:
     rng = np.random.default_rng(6)
     past = Past(series(rng, 0.0, FAST, n=200), [])
     for shift, allowed in ((0.9 * LARGEST_SHIFT, True), (1.2 * LARGEST_SHIFT, False)):
-        now = [series(rng, 0.0, FAST + shift) for _ in range(5)]
-        assert (at_same_pace(past, now, [], 0.95) is not None) is allowed
+        for sign in (1, -1):
+            now = [series(rng, 0.0, FAST + sign * shift) for _ in range(5)]
+            assert (at_same_pace(past, now, [], 0.95) is not None) is allowed
 
 
 def reading(value: float, pace: float | None, discarded: str = "", metric: str = "time") -> Reading:

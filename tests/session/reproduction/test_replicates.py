@@ -52,9 +52,16 @@ def test_units_do_not_matter(one: Any, other: Any, precision: float, scale: floa
         ((1.4, 1.3, 1.5), (1.5, 1.4, 1.6), False),
         ((1.4, 1.3, 1.5), (2.0, 1.9, 2.1), True),
         ((1.4, 1.3, math.inf), (20.0, 19.0, 21.0), False),  # no end, no difference
+        ((1.4, 1.3, 1.5), (math.inf, 1.6, math.inf), False),
+        ((math.inf, 1.3, math.inf), (math.inf, 1.6, math.inf), False),
         ((1.4, 0.0, 1.5), (0.5, 0.0, 0.6), False),  # it may be 0
         ((-2.0, -2.1, -1.9), (-1.0, -1.1, -0.9), True),
         ((-0.1, -0.6, 0.4), (0.1, -0.4, 0.6), False),
+        ((-100.5, -100.5, -100.5), (-100.0, -100.0, -100.0), False),  # within 1 %
+        ((-0.0012, -0.0012, -0.0012), (-0.001, -0.001, -0.001), True),
+        ((-2.0, -9.0, -1.9), (-1.0, -1.1, 9.0), True),  # only the sides that face each other count
+        ((-2.0, -2.1, -1.9), (-1.0, -2.5, -0.9), False),
+        ((-2.0, -2.1, -0.5), (-1.0, -1.1, -0.9), False),
     ],
 )
 def test_intervals_and_precision_explain_a_difference(one: Any, other: Any, differ: bool) -> None:
@@ -99,6 +106,21 @@ def test_widening_never_narrows(interval: Any, reach: float) -> None:
     assert high >= value * math.exp(reach) * (1 - 1e-12)
 
 
+@pytest.mark.parametrize(
+    ("interval", "logarithmic", "wider"),
+    [
+        ((2.0, 1.9, 2.1), False, (2.0, 1.5, 2.5)),
+        ((2.0, 1.0, 9.0), False, (2.0, 1.0, 9.0)),
+        ((-2.0, -2.1, -1.9), True, (-2.0, -2.5, -1.5)),  # has no logarithm
+        ((0.0, -1.0, 0.1), True, (0.0, -1.0, 0.5)),
+    ],
+)
+def test_without_logarithms_it_is_widened_in_its_own_unit(
+    interval: Interval, logarithmic: bool, wider: Interval
+) -> None:
+    assert widened(interval, 0.5, logarithmic) == wider
+
+
 def test_one_in_twenty_results_of_the_same_thing_is_said_to_differ() -> None:
     """The level of the whole rule, where runs differ by more than their own intervals say."""
     rng = np.random.default_rng(7)
@@ -131,6 +153,21 @@ def test_what_would_have_been_noticed_is_said() -> None:
     assert apart(one, (value * 1.001, value * 0.98, value * 1.03), 0.01)
     assert resolution(one, (-1.0, -2.0, 1.0), 0.01) is None
     assert resolution(one, (0.9, 0.5, math.inf), 0.01) is None
+    assert resolution(one, (math.inf, 1.6, math.inf), 0.01) is None
+
+
+@given(INTERVALS, INTERVALS, st.floats(0, 0.1))
+def test_a_larger_difference_is_noticed_and_a_smaller_one_is_not(
+    one: Interval, other: Interval, precision: float
+) -> None:
+    low, high = sorted((one, other))
+    found = resolution(low, high, precision)
+    assert found is not None
+    for times, noticed in ((1 + 1e-6, True), (1 - 1e-6, False)):
+        factor = low[0] * (1 + found) * times / high[0]
+        moved = high[0] * factor, high[1] * factor, high[2] * factor
+        if moved[0] > low[0]:
+            assert apart(low, moved, precision) is noticed
 
 
 def around(value: float, part: float) -> Interval:

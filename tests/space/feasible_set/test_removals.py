@@ -31,6 +31,18 @@ def test_each_constraint_by_itself_and_on_top_of_the_others() -> None:
     ]
 
 
+def test_a_constraint_that_refuses_nothing_removes_nothing() -> None:
+    space = Space(
+        [OrderedValues("a", (1, 2, 3)), OrderedValues("b", (1, 2, 3))],
+        constraints=["a * b != 7", "a + b <= 4", "a + 0 <= 4 - b"],
+    )
+    assert [(r.removes, r.only) for r in removed_by_each(space) or ()] == [
+        (exactly(0), exactly(0)),
+        (exactly(3), exactly(0)),  # the same is said twice
+        (exactly(3), exactly(0)),
+    ]
+
+
 def test_a_constraint_on_a_continuous_knob_is_not_counted() -> None:
     space = Space(
         [OrderedValues("a", (1, 2)), FloatRange("x", 0.0, 1.0)], constraints=["a * x <= 1", "a <= 1"]
@@ -62,3 +74,8 @@ def test_what_is_too_much_to_count_is_estimated() -> None:
     assert product.removes.value == pytest.approx(10**12 - feasible, rel=0.05)
     assert listed.removes == exactly(10**6), "this one alone can be counted"
     assert listed.only is not None and (listed.only.low, listed.only.high) == (0, 10**6)
+    for removal in (product, listed):
+        removes, only = removal.removes, removal.only
+        assert removes is not None and only is not None and only.high <= removes.high
+        assert removes.low <= removes.value <= removes.high and only.low <= only.value <= only.high
+    assert listed.only.confidence < 1.0 and product.removes.confidence < 1.0

@@ -56,83 +56,101 @@ def bind(text, where=None):
     return bind_rule(text, knobs=KNOBS, workload=WORKLOAD, device=DEVICE, where=where)
 
 
-@pytest.mark.parametrize(
-    ("text", "holds"),
-    [
-        ("tile * 2 <= 8", True),
-        ("tile * 2 < 8", False),
-        ("1 < tile <= 4 < 5", True),
-        ("tile in [1, 4, depth]", True),
-        ("depth + 1 in (tile, 7)", True),
-        ("tile not in (1, 2)", True),
-        ("tile in sizes", True),
-        ("m % tile == 0", True),
-        ("workload.tile == tile + 1", True),
-        ("workload.shape.h == 7 and tile == 4", True),
-        ("workload.sizes[1] == tile and workload.sizes[-2] == 1", True),
-        ("workload.shape['h'] > tile", True),
-        ("tile * 4 * 2048 <= device.l1_bytes", True),
-        ("layout == 'row'", True),
-        ("layout != 'row'", False),
-        ("'row' == layout", True),
-        ("layout in ['row']", True),
-        ("level == 'O2' or level == 'O3'", True),
-        ("threads == 'auto'", True),
-        ("threads in [1, 'auto']", True),
-        ("block == (16, 16)", True),
-        ("block in [(16, 16)]", True),
-        ("fused", True),
-        ("not fused", False),
-        ("fused == true", True),
-        ("fused + 1 == 2", True),
-        ("depth and fused", True),
-        ("depth", True),
-        ("not (depth - 3)", True),
-        ("(depth or tile) == true", True),
-        ("order[0] == 'j'", True),
-        ("order[-1] == 'k'", True),
-        ("order[0] == order[1]", False),
-        ("order == ['j', 'i', 'k']", True),
-        ("order != ('j', 'i', 'k')", False),
-        ("['i', 'j', 'k'] == order", False),
-        ("len(order) == depth", True),
-        ("len(place) + len([1, 2]) == tile", True),
-        ("place['embed'] == 'cuda:0'", True),
-        ("place['embed'] != place['head']", True),
-        ("count(place, 'cuda:0') == 1", True),
-        ("count(place, place['head']) == 1", True),
-        ("count(place, device.name) < 2", True),
-        ("min(tile, depth, 9) == 3", True),
-        ("max([tile, depth]) == 4", True),
-        ("min(sizes) <= tile", True),
-        ("max([tile]) == 4", True),
-        ("abs(depth - tile) == 1", True),
-        ("ceildiv(depth, 2) == 2", True),
-        ("log2(tile) == 2", True),
-        ("tile / 8 == 0.5", True),
-        ("2 ** tile == 16", True),
-        ("-tile < +depth", True),
-        ("true", True),
-        ("lr <= 0.5 and (layout == 'column' or not fused or tile > 2)", True),
-        # What cannot be computed is not satisfied ...
-        ("depth % (tile - 4) == 0", False),
-        ("depth // (tile - 4) != 0", False),
-        ("log2(tile - 4) < 1", False),
-        ("not log2(tile - 5) < 1", False),
-        ("(depth - 4) ** lr < 9", False),
-        ("tile < 1 / workload.zero", False),
-        ("tile ** 999999 > 0", False),
-        ("1e308 * 10 ** depth >= 0", True),
-        ("(tile + 0.5) ** 99999 > 0", False),
-        # ... unless it is not needed.
-        ("workload.zero == 0 or m % workload.zero == tile", True),
-        ("tile == 4 or depth % (tile - 4) == 0", True),
-        ("tile == 5 and depth % (tile - 4) == 0", False),
-        ("not 2 < 1 < 1 / workload.zero", True),
-    ],
-)
+HOLDS = [
+    ("tile * 2 <= 8", True),
+    ("tile * 2 < 8", False),
+    ("1 < tile <= 4 < 5", True),
+    ("tile in [1, 4, depth]", True),
+    ("depth + 1 in (tile, 7)", True),
+    ("tile not in (1, 2)", True),
+    ("tile in sizes", True),
+    ("m % tile == 0", True),
+    ("workload.tile == tile + 1", True),
+    ("workload.shape.h == 7 and tile == 4", True),
+    ("workload.sizes[1] == tile and workload.sizes[-2] == 1", True),
+    ("workload.shape['h'] > tile", True),
+    ("tile * 4 * 2048 <= device.l1_bytes", True),
+    ("layout == 'row'", True),
+    ("layout != 'row'", False),
+    ("'row' == layout", True),
+    ("layout in ['row']", True),
+    ("level == 'O2' or level == 'O3'", True),
+    ("threads == 'auto'", True),
+    ("threads in [1, 'auto']", True),
+    ("block == (16, 16)", True),
+    ("block in [(16, 16)]", True),
+    ("fused", True),
+    ("not fused", False),
+    ("fused == true", True),
+    ("fused + 1 == 2", True),
+    ("depth and fused", True),
+    ("depth", True),
+    ("not (depth - 3)", True),
+    ("(depth or tile) == true", True),
+    ("order[0] == 'j'", True),
+    ("order[-1] == 'k'", True),
+    ("order[0] == order[1]", False),
+    ("order == ['j', 'i', 'k']", True),
+    ("order != ('j', 'i', 'k')", False),
+    ("['i', 'j', 'k'] == order", False),
+    ("len(order) == depth", True),
+    ("len(place) + len([1, 2]) == tile", True),
+    ("place['embed'] == 'cuda:0'", True),
+    ("place['embed'] != place['head']", True),
+    ("count(place, 'cuda:0') == 1", True),
+    ("count(place, place['head']) == 1", True),
+    ("count(place, device.name) < 2", True),
+    ("min(tile, depth, 9) == 3", True),
+    ("max([tile, depth]) == 4", True),
+    ("min(sizes) <= tile", True),
+    ("max([tile]) == 4", True),
+    ("abs(depth - tile) == 1", True),
+    ("ceildiv(depth, 2) == 2", True),
+    ("log2(tile) == 2", True),
+    ("tile / 8 == 0.5", True),
+    ("2 ** tile == 16", True),
+    ("-tile < +depth", True),
+    ("true", True),
+    ("lr <= 0.5 and (layout == 'column' or not fused or tile > 2)", True),
+    # What cannot be computed is not satisfied ...
+    ("depth % (tile - 4) == 0", False),
+    ("depth // (tile - 4) != 0", False),
+    ("log2(tile - 4) < 1", False),
+    ("not log2(tile - 5) < 1", False),
+    ("(depth - 4) ** lr < 9", False),
+    ("tile < 1 / workload.zero", False),
+    ("tile ** 999999 > 0", False),
+    ("1e308 * 10 ** depth >= 0", True),
+    ("(tile + 0.5) ** 99999 > 0", False),
+    # ... unless it is not needed.
+    ("workload.zero == 0 or m % workload.zero == tile", True),
+    ("tile == 4 or depth % (tile - 4) == 0", True),
+    ("tile == 5 and depth % (tile - 4) == 0", False),
+    ("not 2 < 1 < 1 / workload.zero", True),
+]
+
+
+@pytest.mark.parametrize(("text", "holds"), HOLDS)
 def test_a_rule_holds_or_not(text, holds):
     assert bind(text).holds(VALUES) is holds
+
+
+OF_KNOBS_ALONE = ("workload.tile", "threads in", "count(", "1e308", "not 2 < 1")
+"""A fact of that name has another value or type, is no assignment, or is not computed beforehand."""
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"), [row for row in HOLDS if row[0] != "depth" and not row[0].startswith(OF_KNOBS_ALONE)]
+)
+def test_what_is_computed_beforehand_of_facts_is_the_same(text, holds):
+    """What holds of knobs with such values holds of facts; what then never holds is refused."""
+    facts = FrozenMap({**WORKLOAD, **VALUES})
+    if holds:
+        rule = bind_rule(text, knobs=(), workload=facts, device=DEVICE, where=None)
+        assert isinstance(rule.tree, Literal) and rule.tree.value is True
+    else:
+        with pytest.raises(InputError, match=r"this rule is always false|too large"):
+            bind_rule(text, knobs=(), workload=facts, device=DEVICE, where=None)
 
 
 ERRORS = [
