@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -244,16 +245,16 @@ def rule_from_document(document: Any, where: str = "rule.json") -> Rule:
         expected = f'{{"autotune_rule": {FORMAT}, ...}}'
         raise InputError(Problem("this is no rule", Location(where), expected))
     try:
-        names = tuple(map(str, document["names"]))
-        configurations = tuple(dict(one) for one in document["configurations"])
+        names = _texts(document["names"])
+        configurations = tuple(map(_values, document["configurations"]))
         return Rule(
-            study=str(document["study"]),
+            study=_text(document["study"]),
             names=names,
             fixed=FrozenMap(document["fixed"]),
             configurations=configurations,
             tree=_tree(document["tree"], frozenset(names), len(configurations)),
             space=dict(document["space"]),
-            workloads=tuple(dict(one) for one in document["workloads"]),
+            workloads=tuple(map(_values, document["workloads"])),
             evidence=dict(document["evidence"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -263,10 +264,12 @@ def rule_from_document(document: Any, where: str = "rule.json") -> Rule:
 
 def _tree(document: Any, names: frozenset[str], configurations: int) -> Tree:
     if "take" in document:
-        take = tuple(int(place) for place in document["take"])
-        if not take or any(not 0 <= place < configurations for place in take):
+        _require_known(document, "take")
+        take = tuple(document["take"])
+        if not take or any(type(place) is not int or not 0 <= place < configurations for place in take):
             raise ValueError(f"a leaf takes {list(take)} of {configurations} configurations")
         return Leaf(take)
+    _require_known(document, "if", "then", "else")
     condition = _condition(document["if"])
     used = [condition.name] if isinstance(condition, Equals) else [*condition.product, *condition.over]
     strange = [name for name in used if name not in names]
@@ -278,9 +281,35 @@ def _tree(document: Any, names: frozenset[str], configurations: int) -> Tree:
 
 def _condition(document: Mapping[str, Any]) -> Condition:
     if "equals" in document:
-        return Equals(str(document["name"]), freeze(document["equals"]))
-    over = tuple(map(str, document.get("over", ())))
+        _require_known(document, "name", "equals")
+        return Equals(_text(document["name"]), freeze(document["equals"]))
+    _require_known(document, "product", "over", "at_most")
     bound = document["at_most"]
-    if isinstance(bound, bool) or not isinstance(bound, (int, float)):
-        raise ValueError(f"at_most is {bound!r}, not a number")
-    return Threshold(tuple(map(str, document["product"])), bound, over)
+    number = isinstance(bound, (int, float)) and not isinstance(bound, bool)
+    if not number or not abs(bound) <= sys.float_info.max:
+        raise ValueError(f"at_most is {bound!r}, not a finite number")
+    return Threshold(_texts(document["product"]), bound, _texts(document.get("over", [])))
+
+
+def _require_known(document: Mapping[str, Any], *names: str) -> None:
+    """Raise for a key that no tree has: with ``ovr`` left out, a condition would be another one."""
+    if strange := [name for name in document if name not in names]:
+        raise ValueError(f"the tree has the key {strange[0]!r}, where it can have {', '.join(names)}")
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} stands where a text is expected")
+    return value
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise TypeError(f"{values!r} stands where a list of texts is expected")
+    return tuple(map(_text, values))
+
+
+def _values(document: Any) -> dict[str, Any]:
+    """Values of knobs or facts by their names."""
+    FrozenMap(document)  # raises for null, which is neither
+    return dict(document)

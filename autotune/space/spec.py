@@ -52,8 +52,16 @@ TIME = (MetricSpec("time", "minimize", "s"),)
 """The metrics of a study that says nothing of them."""
 
 
-TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
-"""Units of time that a metric may have, in seconds. Both letters that look like a micro sign are in use."""
+TIMES = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "msecs", "millisecond", "milliseconds"), 1e-3),
+    # Both letters that look like a micro sign are in use.
+    **dict.fromkeys(("us", "µs", "μs", "usec", "usecs", "microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nsec", "nsecs", "nanosecond", "nanoseconds"), 1e-9),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hour", "hours"), 3600.0),
+}
+"""Units of time that a metric may have, in seconds."""
 
 
 def is_speed(goal: str | None, unit: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,16 @@ def test_what_is_fixed_may_be_given() -> None:
         ({"tree": 5}, "cannot be read"),
         ({"configurations": [3]}, "cannot be read"),
         ({"names": None}, "cannot be read"),
+        ({"names": "mn"}, "'mn' stands where a list of texts is expected"),
+        ({"study": ["a"]}, "['a'] stands where a text is expected"),
+        ({"workloads": [{"m": None}]}, "cannot be set to None"),
+        ({"tree": {"take": "01"}}, "a leaf takes ['0', '1'] of 3"),
+        ({"tree": {"take": [math.inf]}}, "a leaf takes [inf] of 3"),
+        ({"tree": {"take": [0], "els": {"take": [1]}}}, "the tree has the key 'els', where it can have take"),
+        ({"tree": {"if": {"product": "m", "at_most": 1}}}, "'m' stands where a list of texts is expected"),
+        ({"tree": {"if": {"product": ["m"], "at_most": math.nan}}}, "at_most is nan, not a finite number"),
+        ({"tree": {"if": {"product": ["m"], "ovr": ["m"], "at_most": 1}}}, "the tree has the key 'ovr'"),
+        ({"tree": {"if": {"name": "m", "equals": 1, "at_most": 1}}}, "the tree has the key 'at_most'"),
     ],
 )
 def test_what_is_no_rule_is_refused_with_the_reason(change: dict[str, Any], message: str) -> None:

@@ -30,6 +30,8 @@ from autotune.hook.recipes.recipe import Known, KnownSpace, Metric, Recipe, Spee
 
 FORMAT = 2
 MARK = "autotune_recipes"
+MAX_DEPTH = 100
+"""Far deeper than any value of a knob, and no deeper than what walks through values can take."""
 
 _OLDER = {"kernel": "name", "key": "workload"}
 """The names of some fields in version 1 of the format, which was for kernels only."""
@@ -60,7 +62,7 @@ def to_document(recipe: Recipe) -> dict[str, Any]:
         "versions": dict(sorted(recipe.versions.items())),
         "shares": {name: round(share, 3) for name, share in sorted(recipe.shares.items())},
     }
-    needed = {"workload", "configuration", "defended"}
+    needed = {*_NEEDED, "defended"}
     return {name: value for name, value in document.items() if name in needed or _says(value)}
 
 
@@ -149,6 +151,19 @@ def _plain(value: Any) -> bool:
     return isinstance(value, (bool, str)) or _number(value)
 
 
+def _goal(value: Any) -> bool:
+    return value in ("minimize", "maximize")
+
+
+def _finite(value: Any) -> bool:
+    """Whether it can be written again: Python reads NaN and Infinity, which JSON does not have."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
 _PLAIN = "a number, a flag, a text, or a list or an object of these"
 _SIMPLE: dict[str, tuple[Callable[[Any], bool], str]] = {
     "name": (_text, 'a text: "gemm-c"'),
@@ -170,6 +185,11 @@ _OBJECTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "versions": (_text, "a text"),
     "shares": (_number, "a number"),
 }
+_METRIC: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("name", "unit"), (_text, "a text")),
+    **dict.fromkeys(("value", "low", "high"), (_number_or_null, "a number")),
+    "goal": (_goal, '"minimize" or "maximize"'),
+}
 _FIELDS = (*_SIMPLE, *_OBJECTS, "metric", "speedup")
 _NEEDED = ("name", "device", "workload", "configuration")
 
@@ -178,6 +198,8 @@ def read_document(text: str, file: str) -> Known:
     """The recipes and spaces of a file's text. Raises :class:`InputError` with everything that is wrong."""
     try:
         document = json.loads(text)
+        if _is_deep(document):
+            raise RecursionError
     except json.JSONDecodeError as error:
         where = Location(file, error.lineno, error.colno)
         raise InputError(Problem(f"this is not JSON: {error.msg}", where)) from None
@@ -198,6 +220,19 @@ def read_document(text: str, file: str) -> Known:
     if reader.problems:
         raise InputError(reader.problems)
     return Known(tuple(recipe for recipe in recipes if recipe is not None), spaces)
+
+
+def _is_deep(document: Any) -> bool:
+    """Whether lists and objects lie more than :data:`MAX_DEPTH` levels inside one another."""
+    level = [document]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, (list, dict))
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    return bool(level)
 
 
 def _recipe(document: Any, path: Path, reader: _Reader) -> Recipe | None:
@@ -234,16 +269,14 @@ def _metric(own: dict[str, Any], path: Path, reader: _Reader, what: str) -> Metr
         return None
     path = (*path, "metric")
     found = reader.mapping(own["metric"], path, f"'metric' of {what}")
-    reader.known(found, path, Metric.__dataclass_fields__, f"'metric' of {what}")
-    for name, value in found.items():
-        text = name in ("name", "unit", "goal")
-        if name in Metric.__dataclass_fields__ and not (_text(value) if text else _number_or_null(value)):
-            expected = "a text" if text else "a number"
-            reader.wrong((*path, name), f"{name!r} of 'metric' of {what} is {_say(value)}", expected)
-    if not isinstance(found.get("name"), str) or not _number(found.get("value")):
+    reader.known(found, path, _METRIC, f"'metric' of {what}")
+    for name, (right, expected) in _METRIC.items():
+        if name in found and not right(found[name]):
+            reader.wrong((*path, name), f"{name!r} of 'metric' of {what} is {_say(found[name])}", expected)
+    if not found.get("name") or not _number(found.get("value")):
         reader.wrong(path, f"'metric' of {what} has no name or no value", '{"name": "time", "value": 0.01}')
         return None
-    return Metric(**{name: value for name, value in found.items() if name in Metric.__dataclass_fields__})
+    return Metric(**{name: found[name] for name in _METRIC if name in found})
 
 
 def _speedup(own: dict[str, Any], path: Path, reader: _Reader, what: str) -> Speedup | None:
@@ -267,7 +300,8 @@ def _spaces(document: Any, reader: _Reader) -> dict[str, KnownSpace]:
         path: Path = ("spaces", name)
         own = reader.mapping(one, path, f"the space {name!r}")
         reader.known(own, path, ("file", "space"), f"the space {name!r}")
-        space = reader.mapping(own.get("space", {}), (*path, "space"), f"'space' of {name!r}")
+        inner = f"'space' of {name!r}"
+        space = reader.mapping(own.get("space", {}), (*path, "space"), inner, _finite, "no NaN or Infinity")
         if not _text(own.get("file", "")):
             reader.wrong((*path, "file"), f"'file' of the space {name!r} is {_say(own['file'])}", "a text")
         for part, kind in (("knobs", dict), ("constraints", list), ("workload", dict), ("facts", dict)):

@@ -22,7 +22,7 @@ from autotune.interop.space_files.python_operators import FUNCTIONS
 from autotune.interop.space_files.python_slice import mentioned
 from autotune.interop.space_files.python_source import Closure
 from autotune.interop.space_files.python_text import Module
-from autotune.interop.space_files.space_text import Converted, can_be_written
+from autotune.interop.space_files.space_text import Converted, can_be_written, name_problems
 from autotune.interop.space_files.triton_kernels import names_of
 from autotune.interop.space_files.triton_space import KERNEL_TUNER
 from autotune.space.configuration import Value
@@ -142,6 +142,8 @@ class _Script:
                 )
                 raise self.module.not_understood(node, said)
             knobs[name] = tuple({key(value): value for value in many}.values())
+        if problems := name_problems(knobs, self.module.place(node)):
+            raise InputError(problems)
         return knobs
 
     def restrictions(self, node: ast.expr, call: ast.Call) -> Sequence[Any]:

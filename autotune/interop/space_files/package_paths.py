@@ -40,13 +40,16 @@ def submodule(folder: Path, name: str) -> Path | None:
     if not name.isidentifier():
         return None
     inner, source = folder / name, folder / f"{name}.py"
-    if any(any(folder.glob(name + ending)) for ending in COMPILED):
+    try:
+        if any(any(folder.glob(name + ending)) for ending in COMPILED):
+            return None
+        if (inner / INIT).is_file():
+            return inner / INIT
+        if source.is_file():
+            return source
+        return inner if inner.is_dir() else None
+    except OSError:  # the name is longer than a file's can be
         return None
-    if (inner / INIT).is_file():
-        return inner / INIT
-    if source.is_file():
-        return source
-    return inner if inner.is_dir() else None
 
 
 def package_of(file: Path) -> Path | None:

@@ -188,8 +188,16 @@ class _Translation:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             raise self.refuse(node, "a text is no condition", "take the quotes away")
         found = self.truth(self.value(node))
-        bind_rule(found, knobs=self.kinds, where=self.where)
+        self.require_readable(node, found)
         return found
+
+    def require_readable(self, node: ast.expr, rule: Node) -> None:
+        """Raise where a space file would refuse ``rule``, what ``node`` is in it."""
+        try:
+            bind_rule(render(rule), knobs=self.kinds)  # as it is read: a tree made here has no columns
+        except InputError as error:
+            found = error.problems[0]
+            raise self.refuse(node, found.message, found.hint) from None
 
     def truth(self, found: Node) -> Node:
         """That a value is none of Python's false ones."""
@@ -254,7 +262,7 @@ class _Translation:
             return node
         if isinstance(two, Literal) and two.value not in values and sign in ("==", "!="):
             return Literal(sign == "!=")
-        if isinstance(two, ListOf):
+        if isinstance(two, ListOf) and sign in ("in", "not in"):
             kept = tuple(item for item in two.items if not isinstance(item, Literal) or item.value in values)
             return Comparison((sign,), (one, ListOf(kept))) if kept else Literal(sign == "not in")
         return node

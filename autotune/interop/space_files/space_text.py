@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autotune.errors import InputError, Location, Problem
@@ -60,6 +60,17 @@ def can_be_written(value: object) -> bool:
     return not isinstance(value, tuple) or all(map(can_be_written, value))
 
 
+def name_problems(names: Iterable[str], where: Location) -> list[Problem]:
+    """What is wrong with the names of knobs, which were read at ``where``."""
+    problems = []
+    for name in names:
+        try:
+            check_name(name)
+        except ValueError as error:
+            problems.append(Problem(str(error), where, hint="rename it there"))
+    return problems
+
+
 def _flow(values: Mapping[str, Value]) -> str:
     """``{m: 960, n: 960}``."""
     return "{" + ", ".join(f"{yaml_key(name)}: {yaml_value(value)}" for name, value in values.items()) + "}"
@@ -98,12 +109,7 @@ class Converted:
 
     def checked(self) -> Space:
         """The space itself. Raises :class:`InputError` with what a space file cannot say of it."""
-        problems = []
-        for name in self.knobs:
-            try:
-                check_name(name)
-            except ValueError as error:
-                problems.append(Problem(str(error), Location(self.file), hint="rename it there"))
+        problems = name_problems(self.knobs, Location(self.file))
         if not can_be_written(self.objective):
             problems.append(Problem("its path is none that a space file can hold", Location(self.file)))
         if problems:

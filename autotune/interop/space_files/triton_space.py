@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import reprlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -136,7 +136,11 @@ def space_of(listed: Listed, file: Path, output: Path | None = None) -> Converte
     if len(unique) < len(rows):
         notes.append(f"the list repeats itself: of its {len(rows)}, {len(unique)} are different.")
     knobs = {name: _ordered([row[name] for row in unique.values()]) for name in rows[0]}
-    constraints = exact_rules(knobs, [tuple(row.values()) for row in unique.values()])
+    try:
+        constraints = exact_rules(knobs, [tuple(row.values()) for row in unique.values()])
+    except InputError as error:  # which knows no places
+        where = Location(str(file), listed.line)
+        raise InputError(replace(one, where=where) for one in error.problems) from None
     most, number = combinations(knobs), len(unique)
     if len(constraints) > MOST_RULES or any(len(rule) > MOST_CHARACTERS for rule in constraints):
         constraints = []

@@ -27,7 +27,8 @@ _WITH_UNIT = re.compile(rf"(?P<digits>[-+.0-9eE]+)(?:\s*(?P<time>{'|'.join(TIMES
 _COUNTED = r"(?P<counted>B|bits?|b(?=ps)|ops|(?:FLOP|[Ff]lop)s?|Hz)"
 _AMOUNT = rf"(?P<magnitude>[kKMGT]i?)?{_COUNTED}(?P<rate>/s(?:ec)?|ps|(?<=FLOP)S)?"
 _OF_AMOUNT = re.compile(_AMOUNT)
-_APART = re.compile(rf"[^\S\r\n]?(?:(?P<time>[mnuµμ]?s)|{_AMOUNT})(?![\w=:/])")
+_SHORT_TIMES = "|".join(unit for unit, seconds in TIMES.items() if seconds <= 1.0)
+_APART = re.compile(rf"[^\S\r\n]?(?:(?P<time>{_SHORT_TIMES})|{_AMOUNT})(?![\w=:/])")
 """What may stand behind a space, as in ``950.1 ms``. ``avg 5 min 3 max 9`` has no unit, nor has ``5 s=3``."""
 _OF_METRIC = re.compile(rf"{_SIZE}(?:/|ps$|$|I?OPS|FLOP|[Ff]lop|ops|Hz)")
 

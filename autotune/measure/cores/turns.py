@@ -24,6 +24,7 @@ from pathlib import Path
 
 from autotune.errors import InputError, Problem
 from autotune.measure.cores.pinning import Cores, allowed_here, choose_cores, siblings_here
+from autotune.paths import expanded
 
 VARIABLE = "AUTOTUNE_LOCKS"
 """The variable with the folder of the locks, which must be the same for all searches on a machine."""
@@ -46,7 +47,7 @@ def locks_folder() -> Path:
     no locks.
     """
     if given := os.environ.get(VARIABLE, "").strip():
-        return _made(Path(given))
+        return _made(expanded(given))
     return shared_folder(_USUAL) or Path(tempfile.gettempdir())
 
 

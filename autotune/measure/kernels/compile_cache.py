@@ -29,6 +29,10 @@ VARIABLE = "AUTOTUNE_CACHE"
 """The variable with the folder; ``off``: none. Default: ``autotune`` in ``$XDG_CACHE_HOME`` or
 ``~/.cache``."""
 
+_NO = frozenset({"off", "no", "false", "0"})
+_YES = frozenset({"", "on", "yes", "true", "1"})
+"""Values of the variable that name no folder."""
+
 MOST_BYTES = 2 * 2**30
 """Beyond that, what was not used for longest is deleted."""
 
@@ -57,11 +61,11 @@ class Compiled:
 def cache_folder() -> Path | None:
     """Where the user's cache is; ``None`` where it is turned off, or the user has no home folder."""
     given = os.environ.get(VARIABLE, "").strip()
-    if given.lower() == "off":
+    if given.lower() in _NO:
         return None
     usual = os.environ.get("XDG_CACHE_HOME", "").strip()
     try:
-        if given:
+        if given.lower() not in _YES:
             return expanded(given)
         return (Path(usual) if usual else expanded("~/.cache")) / "autotune" / "compiled"
     except InputError:  # in a container, as a user whom it does not know

@@ -12,7 +12,7 @@ from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.space.reading.converters import mapping, text
 from autotune.space.reading.fields import Fields, Problems, as_map, wrong
 from autotune.space.reading.yaml_nodes import YamlMap, YamlNode, YamlScalar
-from autotune.space.spec import MetricSpec
+from autotune.space.spec import TIMES, MetricSpec
 
 _FORM = "json-line, wall, {file: NAME} or {pattern: {METRIC: 'regular expression'}}"
 _HABITS = {
@@ -21,10 +21,6 @@ _HABITS = {
     **dict.fromkeys(("regex", "regexp", "re"), "{pattern: {METRIC: 'regular expression'}}"),
 }
 """What to write instead of other people's keys."""
-
-
-_SECONDS = frozenset(("", "s", "sec", "secs", "second", "seconds"))
-"""The units that a metric of the wall clock may have."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,7 @@ class MetricsSource:
                     where,
                     "goal: minimize",
                 )
-            if metric.goal and metric.unit.lower() not in _SECONDS:
+            if metric.goal and metric.unit and TIMES.get(metric.unit.lower()) != 1.0:
                 said = f"the wall clock gives {metric.name!r} in seconds, but its unit is"
                 expected = "unit: s, or another source of metrics"
                 self.problems.add(f"{said} {shorten(metric.unit)!r}", where, expected)

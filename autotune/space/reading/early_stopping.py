@@ -110,14 +110,16 @@ def _options(policy: str) -> Converter[Mapping[str, Any]]:
 
 
 def _require_a_rung(settings: EarlyStopping, section: Fields, problems: Problems) -> None:
-    least = settings.min * settings.factor
+    """Refuse settings by which no trial could be stopped before its last step."""
     by_rungs = settings.policy in (*RUNG_POLICIES, "optuna-successive-halving", "optuna-hyperband")
-    if by_rungs and settings.max < least:
+    least, why = (settings.min * settings.factor, "min * factor") if by_rungs else (settings.min, "min")
+    if settings.policy != "none" and settings.max < least:
         node = section.node("max")
+        left = "no rung to stop at" if by_rungs else "no step to stop at"
         problems.add(
-            f"{section.name('max')} is {settings.max}, which leaves no rung to stop at",
+            f"{section.name('max')} is {settings.max}, which leaves {left}",
             node.where if node else section.where,
-            f"at least min * factor = {least}",
+            f"at least {why} = {least}",
         )
 
 
@@ -129,4 +131,11 @@ def _require_a_limit(settings: EarlyStopping, section: Fields, problems: Problem
             f"{section.title}: optuna-threshold stops nothing without a limit",
             section.where,
             "options: {lower: ...} or {upper: ...}",
+        )
+    lower, upper = options.get("lower"), options.get("upper")
+    if isinstance(lower, float) and isinstance(upper, float) and lower > upper:
+        problems.add(
+            f"{section.title}: every value is below lower ({lower:g}) or above upper ({upper:g})",
+            section.where,
+            "lower below upper",
         )

@@ -9,6 +9,7 @@ import string
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -45,6 +46,11 @@ SPACE = KnownSpace(
 )
 
 
+NESTED: list[Any] = []
+for _ in range(300):  # which JSON's reader takes
+    NESTED = [NESTED]
+
+
 def test_there_and_back(tmp_path: Path) -> None:
     file = tmp_path / "kernels" / "add.recipes.json"
     assert read_recipes(file) == ()
@@ -53,7 +59,7 @@ def test_there_and_back(tmp_path: Path) -> None:
     assert [path.name for path in file.parent.iterdir()] == ["add.recipes.json"]
 
 
-TEXT = st.text(string.ascii_letters + 'é日"\\\n ', min_size=1, max_size=8)
+TEXT = st.text(string.ascii_letters + 'é日"\\\n ', max_size=8)
 NUMBER = st.integers(-(10**12), 10**12) | st.floats(allow_nan=False, allow_infinity=False)
 VALUE = st.recursive(st.booleans() | NUMBER | TEXT, lambda inner: st.lists(inner, max_size=3), max_leaves=4)
 RECIPES = st.builds(
@@ -62,7 +68,8 @@ RECIPES = st.builds(
     device=TEXT,
     case=st.builds(Case, st.dictionaries(TEXT, VALUE, max_size=3)),
     configuration=st.dictionaries(TEXT, VALUE, max_size=3),
-    metric=st.none() | st.builds(Metric, TEXT, st.integers(-9, 9), st.none(), st.just(1.5), TEXT),
+    metric=st.none()
+    | st.builds(Metric, TEXT.filter(bool), st.integers(-9, 9), st.none(), st.just(1.5), TEXT),
     speedup=st.none() | st.just(Speedup(1.5, 1.25, math.inf)),
     defended=st.booleans(),
     is_default=st.booleans(),
@@ -191,6 +198,7 @@ def damaged(**changed: object) -> str:
         ("{", "recipes.json:1:2: this is not JSON"),
         ("", "recipes.json:1:1: this is not JSON"),
         ("[" * 100_000, "recipes.json"),
+        (damaged(configuration={"x": NESTED}), "recipes.json: this is nested too deeply"),
         ("[]", "recipes.json:1:1: this is no file of recipes"),
         ('{"autotune_recipes": 2}', "this is no file of recipes"),
         ('{"autotune_recipes": 3, "recipes": []}', "1:22: the format of these recipes is 3"),
@@ -207,10 +215,18 @@ def damaged(**changed: object) -> str:
         (damaged(speedup={"low": 1}), "'speedup' of recipe 0 has no estimate"),
         (damaged(speedup={"estimate": "2"}), "'estimate' of 'speedup' of recipe 0 is \"2\""),
         (damaged(metric={"name": "time"}), "'metric' of recipe 0 has no name or no value"),
+        (
+            damaged(metric={"name": "acc", "value": 1, "goal": "maximise"}),
+            '\'goal\' of \'metric\' of recipe 0 is "maximise"\n  expected: "minimize" or "maximize"',
+        ),
         (damaged(versions={"numpy": 2}), "'numpy' of 'versions' of recipe 0 is 2"),
         (damaged(files="a.py"), "'files' of recipe 0 is \"a.py\"\n  expected: a list of texts"),
         (json.dumps({"autotune_recipes": 1, "recipes": [{"kernel": "add"}]}), "recipe 0 has no 'workload'"),
         ('{"autotune_recipes": 2, "recipes": [], "spaces": {"a": {}}}', "the space 'a' has no 'knobs'"),
+        (
+            '{"autotune_recipes": 2, "recipes": [], "spaces": {"a": {"space": {"facts": {"x": 1e999}}}}}',
+            "1:76: 'facts' of 'space' of 'a' is {\"x\": Infinity}",
+        ),
     ],
 )
 def test_damage_is_said(tmp_path: Path, text: str, says: str) -> None:

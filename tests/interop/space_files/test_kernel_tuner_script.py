@@ -134,6 +134,7 @@ def test_a_parameter_goes_before_a_name_of_the_script(tmp_path: Path) -> None:
         ("[1, 2, 4]", "numpy.arange(4)", r"script.py:13:35: .*numpy.arange"),
         ("[1, 2, 4]", "[]", "block_size_y has no list of values"),
         ("[1, 2, 4]", "[None]", "block_size_y can be None"),
+        ('"pad"', '"pad x"', r"script.py:17:\d+: 'pad x' cannot name a knob: expected letters"),
         ("[1, 2, 4]", "range(100_001)", "tune_params.*has more than 100,000 items"),
         ("restrictions=restrictions", "**more", "arguments are read where they are written out"),
         ("arguments, tune_params,", "arguments,", "it has no tune_params"),
@@ -147,6 +148,13 @@ def test_what_is_not_understood_is_said_with_its_place(tmp_path: Path, old: str,
     with pytest.raises(InputError, match=says) as raised:
         convert(write(tmp_path, text))
     assert "script.py:" in str(raised.value)
+
+
+def test_a_parameter_that_no_knob_can_be_called_is_refused(tmp_path: Path) -> None:
+    """Beside a restriction it ended in a traceback."""
+    text = SCRIPT.replace('"pad"', '"for"').replace("RESTRICTIONS", '["block_size_x > 8"]')
+    with pytest.raises(InputError, match=r"script.py:17:\d+: 'for' cannot name a knob: it is a reserved"):
+        convert(write(tmp_path, text))
 
 
 def test_one_of_several_kernels_must_be_named(tmp_path: Path) -> None:

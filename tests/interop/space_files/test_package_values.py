@@ -114,6 +114,14 @@ def test_files_beside_a_source_that_is_in_no_package_are_followed(tmp_path: Path
         convert(source)
 
 
+def test_a_module_whose_name_is_too_long_for_a_file_is_not_there(tmp_path: Path) -> None:
+    """The conversion had ended with the operating system's words, without a place in the source."""
+    far = "far" * 100
+    assert sizes(tmp_path, f"from {far} import few as other\nfrom .sizes import few", sizes=SIZES) == [1, 2]
+    with pytest.raises(InputError, match=r"kernels.py:5:\d+: .*other.* is not understood"):
+        sizes(tmp_path, f"from .{far} import other", "other()", sizes=SIZES)
+
+
 def test_shared_lists_are_the_same_list_in_all_files(tmp_path: Path) -> None:
     found = sizes(
         tmp_path,

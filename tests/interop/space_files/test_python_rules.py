@@ -9,11 +9,13 @@ import pytest
 
 from autotune.errors import InputError, Location
 from autotune.interop.space_files.python_rules import rule_text
+from autotune.interop.space_files.space_text import knob_of
 from autotune.space.configuration import Value
 from autotune.space.knobs import Choice, Flag, OrderedValues
 from autotune.space.language.binding import bind_rule
 from autotune.space.language.parser import parse
 from autotune.space.language.syntax import render
+from autotune.space.space import Space
 
 KNOBS: dict[str, tuple[Value, ...]] = {
     "a": (1, 2, 3, 8),
@@ -128,6 +130,7 @@ class Whole(dict):  # type: ignore[type-arg]
         "int(f) is True or math.floor(f) is not False and b > 1",
         "a <= 1e400",
         "b * 9223372036854775809 < 2 ** 65",
+        "(t != ['z']) == (b in [a, b])",
     ],
 )
 def test_the_rule_holds_where_the_condition_does(text: str) -> None:
@@ -137,6 +140,17 @@ def test_the_rule_holds_where_the_condition_does(text: str) -> None:
         row = dict(zip(KNOBS, values, strict=True))
         names = {"math": math, "floor": math.floor, "p": Whole(row)}
         assert bound.holds(row) == bool(eval(text, {**names, **row})), row
+
+
+@pytest.mark.parametrize("text", ["f != 1024", "f == False or b > 1", "f in (1, 2)", "f in range(3)", "u"])
+def test_a_choice_may_be_compared_with_what_it_never_is(text: str) -> None:
+    """Rules refuse that, and the condition was kept as it is: there was no space."""
+    knobs: dict[str, tuple[Value, ...]] = {"f": (True,), "b": (1, 2), "u": (1, "a")}
+    space = Space([knob_of(name, values, values[0]) for name, values in knobs.items()], [])
+    rule = rule_text(text, knobs, WHERE).text
+    left = Space(space.knobs, [rule]).feasible
+    for row in space.feasible:
+        assert (row in left) == bool(eval(text, {**row})), row
 
 
 def test_what_both_languages_share_stays_as_it_was() -> None:

@@ -438,3 +438,15 @@ def test_a_script_for_kernel_tuner_is_told_the_way(tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
         convert(script)
     assert "Kernel Tuner" not in str(raised.value)
+
+
+def test_values_that_rules_cannot_tell_apart_are_refused_with_the_place_of_the_list(tmp_path: Path) -> None:
+    """No place was said at all."""
+    source = """
+@triton.autotune([Config({"A": a}, num_warps=w) for a, w in [(0, 1), (False, 2), (1, 1), (1, 2)]], [])
+@triton.jit
+def kernel(x):
+    pass
+"""
+    with pytest.raises(InputError, match=r"kernels.py:5: A has the values 0 and false"):
+        convert(write(tmp_path, source))

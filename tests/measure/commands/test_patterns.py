@@ -26,6 +26,9 @@ def found(text: str, pattern: str, unit: str) -> object:
         ("1.20s", "ms", 1200.0),
         ("3.40ms", "s", 0.0034),
         ("7.00us", "µs", 7.0),
+        ("3.40ms", "seconds", 0.0034),  # by the digits alone 950.00us is a longer time than this
+        ("950.00us", "msec", 0.95),
+        ("950.00us", "minutes", 0.00095 / 60),
     ],
 )
 def test_a_time_is_in_the_unit_of_its_metric(pattern: str, printed: str, unit: str, value: float) -> None:
@@ -43,6 +46,9 @@ def test_a_unit_may_stand_behind_a_space(pattern: str) -> None:
 @pytest.mark.parametrize(
     ("printed", "unit", "value"),
     [
+        ("950.1 milliseconds", "s", 0.9501),
+        ("3 sec", "msec", 3000.0),
+        ("5 min 3 max", "s", 5.0),
         ("950 MB/s", "MB/s", 950.0),
         ("2.1 GB/s", "MB/s", 2100.0),  # as dd writes what is faster
         ("9.41 Gbits/sec", "Mbits/sec", 9410.0),

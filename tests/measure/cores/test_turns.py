@@ -72,6 +72,9 @@ def test_a_folder_that_the_user_names_is_made(tmp_path: Path, monkeypatch: pytes
         assert place.cores.shared or not set(mine) & set(theirs)
         place.close()
     assert locks_folder().stat().st_mode & 0o7777 == 0o1777
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(VARIABLE, "~/locks")
+    assert locks_folder() == tmp_path / "locks", "and no folder whose name is ~, another one in each folder"
     (tmp_path / "file").touch()
     monkeypatch.setenv(VARIABLE, str(tmp_path / "file"))
     with pytest.raises(InputError, match=r"AUTOTUNE_LOCKS names '.*file', which is not a folder"):

@@ -167,6 +167,10 @@ def test_the_folder_is_the_users_to_say(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "autotune" / "compiled"
+    for word, folder in (("0", None), ("False", None), ("1", cache_folder()), ("on", cache_folder())):
+        monkeypatch.setenv(VARIABLE, word)
+        assert cache_folder() == folder, "and no folder of that name"
+    monkeypatch.delenv(VARIABLE)
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr("autotune.measure.kernels.compile_cache.expanded", _no_home)
     assert cache_folder() is None
