@@ -119,6 +119,20 @@ def test_a_call_tunes_where_it_is_asked_to(process: ProcessPoolExecutor, tmp_pat
     assert run(process, kernel_child.launch_asked, tmp_path) == ("exact", True)
 
 
+def test_where_there_was_only_room_for_the_default_the_nearest_case_knows_more(
+    process: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    """It was filed as the recipe of its case, and kept the launch from that of its neighbour ever after."""
+    recipe(tmp_path, 13, 32)
+    before = (tmp_path / "recipes.json").read_text()
+    how, configuration, [said] = run(process, kernel_child.launch_tuned_too_shortly, tmp_path, 12)
+    assert (how, configuration) == ("nearest", {"BLOCK": 32, "num_warps": 8})
+    assert "tuning add for n 12: there was only room for the default (1 trial)" in said
+    assert (tmp_path / "recipes.json").read_text() == before
+    recipe(tmp_path, 12, 16, configuration={"BLOCK": 16, "num_warps": 4}, is_default=True, trials=1)
+    assert run(process, kernel_child.launch, tmp_path, 12)["how"] == "nearest", "filed by an earlier version"
+
+
 def test_what_was_tuned_and_cannot_be_filed_is_taken_from_the_store(
     process: ProcessPoolExecutor, tmp_path: Path
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -152,7 +152,7 @@ class TunedKernel:
         """The kernel's recipes in its file, whatever the device; read once."""
         if self._filed is None:
             recipes = read_recipes(self.settings.recipes)
-            self._filed = tuple(recipe for recipe in recipes if recipe.name == self.settings.name)
+            self._filed = _telling(r for r in recipes if r.name == self.settings.name)
         return self._filed
 
     def _from_store(self) -> tuple[Recipe, ...]:
@@ -162,7 +162,8 @@ class TunedKernel:
         name = self.settings.name
         if self._stored is None:
             try:
-                self._stored = stored_recipes(name, self.settings.key, self.settings.budget.store)
+                found = stored_recipes(name, self.settings.key, self.settings.budget.store)
+                self._stored = _telling(found)
             except AutotuneError as error:  # a store that fails does no harm to a run
                 warnings.warn(f"{name}: its recipe is chosen without the store: {error}", stacklevel=2)
                 self._stored = ()
@@ -210,11 +211,16 @@ class TunedKernel:
 
     def _search(self, case: Case, device: str, call: KernelCall, budget: Budget) -> Result:
         from autotune.hook.kernels.search import recipe_of_result, search_case
+        from autotune.session.result import EXHAUSTED
 
         winners = nearest_winners(case, [*self._from_file(), *self._from_store()], device)
         result = search_case(self._space.spec(case), case, device, call, self.settings, budget, winners)
-        if result.best is not None:
-            write_recipe(self.settings.recipes, recipe_of_result(result, case, device, self.settings))
+        recipe = recipe_of_result(result, case, device, self.settings) if result.best is not None else None
+        if recipe is not None and recipe.only_default_tried:
+            if result.reason != EXHAUSTED:
+                warnings.warn(_too_short(recipe, result.reason), stacklevel=2)
+        elif recipe is not None:
+            write_recipe(self.settings.recipes, recipe)
         return result
 
 
@@ -234,6 +240,19 @@ def call_key(
             for name, value in kwargs.items()
         ]
     return call
+
+
+def _telling(recipes: Iterable[Recipe]) -> tuple[Recipe, ...]:
+    """Those that tell something: of a case in which only the default was tried, the nearest knows more."""
+    return tuple(recipe for recipe in recipes if not recipe.only_default_tried)
+
+
+def _too_short(recipe: Recipe, reason: str) -> str:
+    case = ", ".join(f"{name} {value}" for name, value in recipe.case.values.items())
+    return (
+        f"tuning {recipe.name} for {case or 'its only case'}: there was only room for the default ({reason}),"
+        " so no recipe was written; give it more time or trials: tuning(time=...), or time= in the decorator"
+    )
 
 
 def _on(device: str, recipes: tuple[Recipe, ...]) -> list[Recipe]:

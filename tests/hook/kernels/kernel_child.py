@@ -104,16 +104,27 @@ def launch_asked(folder: Path, **more: Any) -> tuple[str, bool]:
     tuned = _add(folder, **more)
     x, y, out = _tensors(12)
     tuned[_grid(12)](x, y, out, 12)
-    with tuning(trials=1):
+    with tuning(trials=2):
         tuned[_grid(12)](x, y, out, 12)
     return tuned.choice(x, y, out, 12).how, (folder / "recipes.json").exists()
+
+
+def launch_tuned_too_shortly(folder: Path, n: int) -> tuple[str, dict[str, Any], list[str]]:
+    """A launch where tuning has room for the default alone: how and what it took, and what was said."""
+    tuned = _add(folder)
+    x, y, out = _tensors(n)
+    with warnings.catch_warnings(record=True) as said, tuning(trials=1):
+        warnings.simplefilter("always")
+        tuned[_grid(n)](x, y, out, n)
+    choice = tuned.choice(x, y, out, n)
+    return choice.how, dict(choice.configuration), [str(warning.message) for warning in said]
 
 
 def launch_asked_in_vain(folder: Path, **fails: str) -> tuple[str, bool, list[str]]:
     """The same, twice, where tuning ``fails``: how it was chosen, whether by a recipe, and what was said."""
     tuned = _add(folder, **({"recipes": fails["recipes"]} if "recipes" in fails else {}))
     x, y, out = _tensors(12)
-    with warnings.catch_warnings(record=True) as said, tuning(trials=1, store=fails.get("store")):
+    with warnings.catch_warnings(record=True) as said, tuning(trials=2, store=fails.get("store")):
         warnings.simplefilter("always")
         for _ in range(2):
             tuned[_grid(12)](x, y, out, 12)
