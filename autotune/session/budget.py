@@ -26,6 +26,8 @@ class Spent:
     """Finished trials since the best one."""
     finished: int = 0
     """How many of ``trials`` have a result."""
+    paused: int = 0
+    """How many of the others this session has paused: they wait at a rung for the rest of their bracket."""
 
 
 def limit_reached(budget: Budget, spent: Spent) -> str:
