@@ -84,6 +84,16 @@ def test_a_recipe_of_another_source_is_taken_and_called_stale(
     assert (found["how"], found["stale"]) == ("exact", True)
 
 
+def test_a_stale_recipe_is_tuned_anew_where_tuning_is_asked_for(
+    process: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    """An edited kernel had kept its configuration, whatever asked for tuning."""
+    recipe(tmp_path, 12, 32, source="0123456789abcdef")
+    assert run(process, kernel_child.launch_asked, tmp_path) == ("exact", True)
+    [written] = json.loads((tmp_path / "recipes.json").read_text())["recipes"]
+    assert written["study"] and run(process, kernel_child.launch, tmp_path, 12)["stale"] is False
+
+
 def test_tuning_writes_a_recipe_that_later_launches_take(
     process: ProcessPoolExecutor, tmp_path: Path
 ) -> None:
@@ -106,7 +116,8 @@ def test_tuning_writes_a_recipe_that_later_launches_take(
         "tuned",
     }
     (tmp_path / "recipes.json").unlink()  # the store knows it still
-    assert run(process, kernel_child.launch, tmp_path, 12)["configuration"] == tuned["best"]
+    again = run(process, kernel_child.launch, tmp_path, 12)
+    assert (again["configuration"], again["stale"]) == (tuned["best"], False)
 
 
 def test_what_won_in_other_cases_is_tried_first(process: ProcessPoolExecutor, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import warnings
 from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError
 from autotune.hook.kernel import kernel
+from autotune.hook.kernels.source import source_hash
 from autotune.hook.tuning import tuning
 
 
@@ -53,6 +55,17 @@ def launch(folder: Path, n: int = 20, **more: Any) -> dict[str, Any]:
         "stale": chosen.stale,
         "recipes": (folder / "recipes.json").exists(),
     }
+
+
+def source_of(folder: Path, number: int, text: str) -> str:
+    """The hash of the kernel ``scale`` in a file of its own with such a text."""
+    file = folder / f"kernels{number}.py"
+    file.write_text(text)
+    spec = importlib.util.spec_from_file_location("kernels", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return source_hash(module.scale)
 
 
 def shown(folder: Path) -> str:
