@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         OutOfMemory,
         WrongAnswer,
     )
+    from autotune.measure.readings import Sample
     from autotune.measure.reports import Reporter
     from autotune.report.words.shapes import summarize_many
     from autotune.report.words.summary import summarize
@@ -76,6 +77,7 @@ _HOME = {
     "Objective": "autotune.measure.objective",
     "OutOfMemory": "autotune.measure.objective",
     "WrongAnswer": "autotune.measure.objective",
+    "Sample": "autotune.measure.readings",
     "Reporter": "autotune.measure.reports",
     "summarize": "autotune.report.words.summary",
     "summarize_many": "autotune.report.words.shapes",
@@ -152,6 +154,7 @@ __all__ = [
     "Progress",
     "Reporter",
     "Result",
+    "Sample",
     "SearchSettings",
     "Space",
     "Status",

@@ -65,8 +65,9 @@ def say(study: StudyRecord, metric: str, frame: pd.DataFrame, pairs: pd.DataFram
     if frame.empty:
         return f"{name}: {frame.attrs['remark']}"
     explained = max(frame.attrs["explained"], 0.0)
+    scale = frame.attrs["scale"]
     lines = [
-        f"{name}: share of the variance of {metric} in which each knob plays a part",
+        f"{name}: share of the variance of {scale}{metric} in which each knob plays a part",
         f"  from {say_learned_from(frame)}; a forest explains {explained:.0%} of what was held out",
     ]
     names = [one_line(name, 40) for name in frame["knob"]]

@@ -110,13 +110,16 @@ class LineProgress(Progress):
     def status(self, spent: Spent, running: int) -> str:
         """``42/200 trials, 4 in flight, best 4.1 ms, 0.8 trials/s, 2 min left``.
 
-        The 42 are finished trials; the rate counts those that this session has finished.
+        The 42 are finished trials; the rate counts those that this session has finished. Trials that wait at
+        a rung are ``paused``: a bracket of 27 has no finished one for a long time.
         """
         budget = self.opening.budget if self.opening else None
         of = budget.trials if budget else None
         parts = [f"{spent.finished}/{of} trials" if of else say_count(spent.finished, "trial")]
         if running:
             parts.append(f"{running} in flight")
+        if spent.paused:
+            parts.append(f"{spent.paused} paused")
         if self.best:
             parts.append(f"best {self._best_said}")
         if self._pruned:

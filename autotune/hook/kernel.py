@@ -14,7 +14,6 @@ that of the nearest case, else the default. It never searches, unless it is aske
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -89,7 +88,7 @@ def kernel(
 def _tuned(
     function: Any, *, space: Given, rules: tuple[str, ...], recipes: str | Path | None, said: Settings
 ) -> TunedKernel:
-    """The second half of :func:`kernel`: what needs the function, for its name, parameters and source."""
+    """The second half of :func:`kernel`: what needs the function, for its name, parameters and file."""
     from autotune.hook.kernels.space import KernelSpace
     from autotune.hook.kernels.tuned import TunedKernel
 
@@ -103,7 +102,6 @@ def _tuned(
         said,
         name=said.name or python.__name__,
         recipes=file.parent / recipes if recipes else file.with_suffix(".recipes.json"),
-        source=_source_hash(python),
         defaults={name: d for name, d in defaults.items() if d is not inspect.Parameter.empty},
     )
     listed = [knob.name for knob in getattr(space, "knobs", ())]  # those of a file are not known yet
@@ -125,12 +123,3 @@ def _inside(function: Any) -> tuple[Any, tuple[str, ...]]:
             raise InputError(Problem("this kernel is tuned by triton.autotune already", hint=hint))
         inner = inner.fn
     return inner, tuple(names)
-
-
-def _source_hash(function: Any) -> str:
-    """16 hexadecimal digits; empty where the source is not at hand."""
-    try:
-        text = inspect.getsource(function)
-    except (OSError, TypeError):
-        return ""
-    return hashlib.sha256(text[text.find("def ") :].encode()).hexdigest()[:16]

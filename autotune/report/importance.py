@@ -112,8 +112,8 @@ def importance(evidence: Evidence, seed: int = 0) -> pd.DataFrame:
     trial that was stopped early counts with its predicted final value.
 
     ``attrs`` has ``trials`` (how many are used), ``known`` (how many have a value), ``left_out`` (how many
-    have none), ``explained`` (the share of the held-out variance) and ``remark``: why the frame is empty or
-    weak, or an empty text. The same seed gives the same answer.
+    have none), ``scale`` (``the logarithm of ``, or empty), ``explained`` (the share of held-out variance)
+    and ``remark``: why the frame is empty or weak, or an empty text. The same seed gives the same answer.
     """
     import pandas as pd
 
@@ -139,6 +139,7 @@ def importance(evidence: Evidence, seed: int = 0) -> pd.DataFrame:
         "trials": len(lesson.losses),
         "known": lesson.known,
         "left_out": lesson.left_out,
+        "scale": "the logarithm of " if lesson.logarithmic else "",
         "explained": explained,
         "remark": _weakness(explained),
         "study": evidence.study.label,

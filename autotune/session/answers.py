@@ -214,6 +214,7 @@ def _defended(
     confidence = float(verdict.get("confidence", study.confidence))
     same_kind = [one.document for one in verdicts if one.across == record.across]
     default = _default(metric, _defaults_of(store, record))
+    busy = say_busy(verdict.get("waited", 0.0), verdict.get("stalled", 0.0))
     read = [] if study.replayed else [one for one in (own.get(metric.name), default) if one]
     return Result(
         study=study,
@@ -233,11 +234,12 @@ def _defended(
         confidence=confidence,
         processes=int(verdict.get("processes", 1)),
         reason=reason or verdict.get("reason", ""),
+        busy=busy,
         remark=_joined(
             verdict.get("remark", ""),
             fell(verdict),
             say_further_finales(same_kind, confidence),
-            say_busy(verdict.get("waited", 0.0), verdict.get("stalled", 0.0)),
+            busy,
             say_drift(verdict.get("drift", 1.0)),
             say_shift(verdict.get("shift", 1.0)),
             unchecked(study, metrics),

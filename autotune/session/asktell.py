@@ -128,14 +128,16 @@ class AskTell:
         message: str = "",
         seconds: float = 0.0,
         peak_memory: int | None = None,
+        facts: Mapping[str, object] | None = None,
         **named: Measured,
     ) -> Outcome:
         """Record what came of ``trial``: metrics by name, or the status in which it failed.
 
         A list or an array holds several readings of a metric. A value past its bound makes the outcome
         ``wrong``, a NaN ``diverged``, as in any other search. ``seconds`` is how long the trial took, and
-        ``peak_memory`` its memory in bytes. A trial that was ``lost``, since something else failed, is among
-        the next that :meth:`ask` returns, up to twice.
+        ``peak_memory`` its memory in bytes. ``facts`` is JSON to keep with the trial: where its checkpoint
+        lies, say. A metric with the name of one of these arguments is given in ``metrics``. A trial that was
+        ``lost``, since something else failed, is among the next that :meth:`ask` returns, up to twice.
 
         Raises :class:`InputError` for values that cannot be recorded, and :class:`autotune.errors.StoreError`
         if the store fails. The trial can be told again after either.
@@ -147,7 +149,7 @@ class AskTell:
                 given = by_name(metrics, named)
             except TypeError as error:
                 raise InputError(str(error)) from None
-            outcome = outcome_of(self._spec, given, status, message, seconds, peak_memory)
+            outcome = outcome_of(self._spec, given, status, message, seconds, peak_memory, facts)
             if self._stopping is not None:
                 outcome = self._stopping.completed(trial.id, outcome)
             attempt = self._ledger.finish(trial.id, outcome).attempt

@@ -28,6 +28,8 @@ class Spent:
     """How many of ``trials`` have a result."""
     reached: int | None = None
     """The trial that reached the budget's target; ``None`` if none did."""
+    paused: int = 0
+    """How many of the others this session has paused: they wait at a rung for the rest of their bracket."""
 
 
 def limit_reached(budget: Budget, spent: Spent) -> str:

@@ -37,10 +37,11 @@ def nothing_found(statuses: Mapping[str, int], reason: str, changed: bool) -> st
 def commonest_failure(trials: Sequence[TrialRecord]) -> str:
     """The commonest failure (``3 of 4 ended as crashed, as trial 0: ValueError: never``); else empty.
 
-    Where nothing failed, it is why trials were lost: on a device that is always too hot, all are.
+    Where nothing failed, it is why trials were stopped early, all while they waited for others of their
+    bracket, or lost: on a device that is always too hot, all are.
     """
     failed = [trial for trial in trials if trial.status.failed]
-    failed = failed or [trial for trial in trials if trial.status is Status.LOST]
+    failed = failed or [trial for trial in trials if trial.status in (Status.PRUNED, Status.LOST)]
     if not failed:
         return ""
     status, count = Counter(trial.status for trial in failed).most_common(1)[0]

@@ -28,7 +28,7 @@ class Opening:
     metric: MetricSpec
     strategy: str
     budget: Budget
-    """Its number of trials is at most the number of configurations."""
+    """Its number of trials is at most the number of configurations, and that number if it has no limit."""
     feasible: int | None
     """How many configurations there are; ``None`` if they are not counted."""
     earlier: int

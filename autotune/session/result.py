@@ -77,6 +77,8 @@ class Result:
     """Why the search ended."""
     remark: str = ""
     """Caveats of the answer: no better than the default, nothing to compare with ..."""
+    busy: str = ""
+    """The part of the remark that says how busy the machine was when finalists were measured; else empty."""
     why_nothing: str = ""
     """If nothing succeeded: the commonest failure, how often it occurred, and its first message."""
     nobody_stood: bool = False

@@ -23,7 +23,7 @@ from autotune.session.progress import Opening, Progress
 from autotune.session.remarks.remarks import Remarks
 from autotune.session.result import EXHAUSTED, INTERRUPTED, Result
 from autotune.session.same_failure import MISTAKEN
-from autotune.space.spec import StudySpec
+from autotune.space.spec import Budget, StudySpec
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 from autotune.store.statements.room import Room
@@ -31,6 +31,10 @@ from autotune.store.store import Store
 
 POLL_SECONDS = 0.25
 """How long the loop waits for events of workers before it checks the budget and renews the leases."""
+
+
+TIME_UP = "the time was up before the rest of its bracket was there"
+"""Why a paused trial goes no further."""
 
 
 class AskInterrupted(KeyboardInterrupt):
@@ -167,14 +171,18 @@ class Session:
         self.executor.submit(Ticket(trial.id, trial.configuration, seed=trial.number, curve=curve))
 
     def _running(self, ledger: Ledger) -> int:
-        return ledger.in_flight - (self._stopping.paused if self._stopping is not None else 0)
+        return ledger.in_flight - self._paused
+
+    @property
+    def _paused(self) -> int:
+        return self._stopping.paused if self._stopping is not None else 0
 
     def _advance(self, ledger: Ledger, closed: bool) -> None:
         """End or resume the paused trials that are decided upon. ``closed``: no new trial will begin."""
-        if self._stopping is None or not self._stopping.paused:
+        if self._stopping is None or not self._paused:
             return
         late = out_of_time(self.spec.budget, ledger.spent)
-        ended = self._stopping.abandon("the time was up") if late else self._stopping.stopped(closed)
+        ended = self._stopping.abandon(TIME_UP) if late else self._stopping.stopped(closed)
         ended += self._stopping.outdated(ledger.study.segment.id)
         for trial_id, outcome in ended:
             self._record(ledger, trial_id, outcome)
@@ -193,7 +201,7 @@ class Session:
         if self._stopping is not None:
             self._stopping.write()
         ledger.renew()
-        self.progress.tick(ledger.spent, self._running(ledger))
+        self.progress.tick(replace(ledger.spent, paused=self._paused), self._running(ledger))
 
     def _finish(self, ledger: Ledger, trial_id: int, outcome: Outcome) -> None:
         """Record the outcome of a run that has ended, or that its trial is paused."""
@@ -242,8 +250,8 @@ class Session:
 
     def _announce(self, ledger: Ledger) -> None:
         size, budget = self._size, self.spec.budget
-        if size is not None and budget.trials is not None:
-            budget = replace(budget, trials=min(budget.trials, size))
+        if size is not None and (budget.trials is not None or budget == Budget()):
+            budget = replace(budget, trials=min(budget.trials or size, size))  # without a limit it tries all
         self.progress.opened(
             Opening(
                 study=self.spec.name,

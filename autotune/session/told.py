@@ -15,6 +15,7 @@ from autotune.errors import InputError, Problem, nearest
 from autotune.measure.diagnostics import kept, writable
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.phases.raised import both_ends
+from autotune.measure.readings import plain_facts
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.statistics import estimates
 from autotune.space.spec import MetricSpec, StudySpec
@@ -41,13 +42,20 @@ def outcome_of(
     message: str = "",
     seconds: float = 0.0,
     peak_memory: int | None = None,
+    facts: Mapping[str, object] | None = None,
 ) -> Outcome:
     """The outcome of a trial from what the caller says. Raises :class:`InputError` with all that is wrong."""
     problems = [
         *_unknown(given, spec.metrics),
         *_status_problems(status),
         *_other_problems(message, seconds, peak_memory),
+        *_taken_for_metrics(given, spec.metrics, seconds=seconds, peak_memory=peak_memory),
     ]
+    known: dict[str, object] = {}
+    try:
+        known = plain_facts(facts or {})
+    except (TypeError, AttributeError) as error:
+        problems.append(Problem(f"facts is {facts!r:.60}: {error}", expected="a mapping of JSON"))
     readings: list[Reading] = []
     for name, value in given.items():
         try:
@@ -72,6 +80,7 @@ def outcome_of(
         message=kept(message),
         stderr="" if kept(message) == message else both_ends(message),
         peak_memory=None if peak_memory is None else int(peak_memory),
+        facts=known,
     )
 
 
@@ -89,6 +98,18 @@ def _unknown(given: Mapping[str, Measured], metrics: Sequence[MetricSpec]) -> It
         if name not in known:
             hint = nearest(str(name), known)
             yield Problem(f"unknown metric {name!r}", expected=", ".join(known), hint=hint)
+
+
+def _taken_for_metrics(
+    given: Mapping[str, Measured], metrics: Sequence[MetricSpec], **own: float | None
+) -> Iterator[Problem]:
+    """Metrics that were given by a name which is an argument of its own, and would be lost."""
+    for name, value in own.items():
+        if value and name not in given and any(metric.name == name for metric in metrics):
+            yield Problem(
+                f"{name}= says what the trial took, and there is a metric of that name too",
+                expected=f"the metric in a mapping: tell(trial, {{{name!r}: ...}})",
+            )
 
 
 def _status_problems(status: object) -> Iterator[Problem]:

@@ -103,6 +103,14 @@ def test_what_is_in_flight_does_not_count_as_tried() -> None:
     assert progress.status(Spent(20, 50.0, finished=20), 0) == "20/20 trials, 10 s left"
 
 
+def test_trials_that_wait_at_a_rung_are_counted() -> None:
+    """For a minute a search by brackets seemed to do nothing: ``0/40 trials, 2 in flight``."""
+    progress = LineProgress()
+    budget = Budget(trials=40, time=60.0)
+    progress.opened(Opening("s", MetricSpec("loss", "minimize"), "bayes", budget, None, 0, False))
+    assert progress.status(Spent(10, 23.0, paused=8), 2) == "0/40 trials, 2 in flight, 8 paused, 37 s left"
+
+
 def test_a_replay_does_not_say_that_it_measures(capsys: pytest.CaptureFixture[str]) -> None:
     """``measuring again, interleaved: ... (about 5 s)`` was said of readings that were looked up."""
     progress = LineProgress()

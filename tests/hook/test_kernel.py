@@ -84,6 +84,16 @@ def test_a_recipe_of_another_source_is_taken_and_called_stale(
     assert (found["how"], found["stale"]) == ("exact", True)
 
 
+def test_a_stale_recipe_is_tuned_anew_where_tuning_is_asked_for(
+    process: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    """An edited kernel had kept its configuration, whatever asked for tuning."""
+    recipe(tmp_path, 12, 32, source="0123456789abcdef")
+    assert run(process, kernel_child.launch_asked, tmp_path) == ("exact", True)
+    [written] = json.loads((tmp_path / "recipes.json").read_text())["recipes"]
+    assert written["study"] and run(process, kernel_child.launch, tmp_path, 12)["stale"] is False
+
+
 def test_tuning_writes_a_recipe_that_later_launches_take(
     process: ProcessPoolExecutor, tmp_path: Path
 ) -> None:
@@ -106,7 +116,8 @@ def test_tuning_writes_a_recipe_that_later_launches_take(
         "tuned",
     }
     (tmp_path / "recipes.json").unlink()  # the store knows it still
-    assert run(process, kernel_child.launch, tmp_path, 12)["configuration"] == tuned["best"]
+    again = run(process, kernel_child.launch, tmp_path, 12)
+    assert (again["configuration"], again["stale"]) == (tuned["best"], False)
 
 
 def test_what_won_in_other_cases_is_tried_first(process: ProcessPoolExecutor, tmp_path: Path) -> None:
@@ -117,6 +128,20 @@ def test_what_won_in_other_cases_is_tried_first(process: ProcessPoolExecutor, tm
 def test_a_call_tunes_where_it_is_asked_to(process: ProcessPoolExecutor, tmp_path: Path) -> None:
     assert run(process, kernel_child.launch_asked, tmp_path, tune="never") == ("default", False)
     assert run(process, kernel_child.launch_asked, tmp_path) == ("exact", True)
+
+
+def test_where_there_was_only_room_for_the_default_the_nearest_case_knows_more(
+    process: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    """It was filed as the recipe of its case, and kept the launch from that of its neighbour ever after."""
+    recipe(tmp_path, 13, 32)
+    before = (tmp_path / "recipes.json").read_text()
+    how, configuration, [said] = run(process, kernel_child.launch_tuned_too_shortly, tmp_path, 12)
+    assert (how, configuration) == ("nearest", {"BLOCK": 32, "num_warps": 8})
+    assert "tuning add for n 12: there was only room for the default (1 trial)" in said
+    assert (tmp_path / "recipes.json").read_text() == before
+    recipe(tmp_path, 12, 16, configuration={"BLOCK": 16, "num_warps": 4}, is_default=True, trials=1)
+    assert run(process, kernel_child.launch, tmp_path, 12)["how"] == "nearest", "filed by an earlier version"
 
 
 def test_what_was_tuned_and_cannot_be_filed_is_taken_from_the_store(

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from autotune.cli.importance import say
 from autotune.report.evidence import load_evidence
 from autotune.report.importance import importance, interactions
 from autotune.status import Status
@@ -48,6 +49,20 @@ def test_the_knobs_that_matter_come_first_and_an_idle_one_is_near_nothing(tmp_pa
     assert idle["low"] < 0.05 and idle["importance"] < 0.05
     assert frame.attrs["left_out"] == 12
     assert frame.attrs["explained"] > 0.5
+
+
+def test_it_is_said_that_the_variance_is_of_a_logarithm(tmp_path: Path) -> None:
+    """The numbers of a study of a sum of squares could not be had from its values."""
+    written = searched(tmp_path, 60)
+    frame = importance(load_evidence(written.store))
+    study = written.store.study()
+    assert "share of the variance of the logarithm of time in" in say(study, "time", frame, frame.head(0))
+    below = Written(tmp_path / "below", KNOBS)
+    for number in range(24):
+        configuration = {"size": 1 + number, "mode": "a", "idle": 0.5, "order": ("i", "j", "k")}
+        below.trial(configuration, number - 3.0)
+    frame = importance(load_evidence(below.store))
+    assert "share of the variance of time in" in say(below.store.study(), "time", frame, frame.head(0))
 
 
 def test_of_a_long_study_what_is_drawn_stands_for_all_of_it(

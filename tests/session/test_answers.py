@@ -83,6 +83,12 @@ def test_where_nothing_succeeded_the_commonest_failure_is_said(store: Store) -> 
     assert found.to_document() == load_result(store, study).to_document()
 
 
+def test_where_nothing_failed_it_is_said_why_the_rest_was_stopped(store: Store) -> None:
+    """Of brackets of which none was whole when the time was up, the three lost trials alone were named."""
+    study = study_with(store, 1, Status.PRUNED, Status.PRUNED, Status.LOST)
+    assert load_best(store, study, front=False).why_nothing == "2 of 3 ended as pruned, as trial 0: no"
+
+
 def test_best_show_and_prune_read_no_search_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.open(tmp_path / "study.db") as store:
         study = study_with(store, 2)

@@ -19,6 +19,8 @@ from autotune.session.opening.opening import open_study
 from autotune.session.progress import Opening, Progress
 from autotune.session.result import EXHAUSTED
 from autotune.session.searches import seconds_searched
+from autotune.space import IntegerRange, Space
+from autotune.space.spec import Budget
 from autotune.status import Status
 from autotune.store.records import ResultRecord
 from autotune.store.store import Store
@@ -44,6 +46,20 @@ def test_no_more_trials_are_announced_than_there_are_configurations(
         result = search(trials=trials, strategy="grid", progress=Told())
     size = len(result.trials)
     assert said == [(4, size), (size, size)] and result.reason == EXHAUSTED
+
+
+def test_without_a_limit_as_many_are_announced_as_there_are_configurations(tmp_path: Path) -> None:
+    """A search of all that is left said ``32 trials``, and neither of how many nor for how long."""
+
+    class Told(Progress):
+        def opened(self, opening: Opening) -> None:
+            said.append(opening.budget)
+
+    said: list[Budget] = []
+    for budget in (Budget(), Budget(patience=3)):
+        given = autotune.StudySpec("few", Space([IntegerRange("x", 1, 4)]), budget=budget)
+        autotune.search(given, objective=lambda x: x, store=tmp_path / "few.db", progress=Told())
+    assert said == [Budget(trials=4), Budget(patience=3)]
 
 
 def test_trials_count_as_finished_once_their_results_are_known(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,7 @@ import autotune
 from autotune.measure.diagnostics import MOST_MESSAGE
 from autotune.session.told import count_of, outcome_of
 from autotune.space.reading.reader import parse_spec
-from autotune.space.spec import StudySpec
+from autotune.space.spec import MetricSpec, StudySpec
 from autotune.status import Status
 
 SPACE = """
@@ -68,6 +69,8 @@ def test_readings_may_be_any_sequence(tmp_path: Path, several: Any) -> None:
         ({"time": 1.0}, {"seconds": float("inf")}, "seconds is inf"),
         ({"time": 1.0}, {"peak_memory": 2**70}, "peak_memory is"),
         ({"time": 1.0}, {"peak_memory": 1.5}, "peak_memory is 1.5"),
+        ({"time": 1.0}, {"facts": {"file": Path()}}, "the fact 'file' must be JSON"),
+        ({"time": 1.0}, {"facts": "a.pt"}, "facts is 'a.pt'"),
     ],
 )
 def test_what_cannot_be_recorded_is_said(
@@ -75,6 +78,22 @@ def test_what_cannot_be_recorded_is_said(
 ) -> None:
     with pytest.raises(autotune.InputError, match=said):
         outcome_of(spec(tmp_path), metrics, **{"status": "ok", **words})
+
+
+def test_a_metric_with_the_name_of_an_argument_is_not_lost(tmp_path: Path) -> None:
+    """``tell(trial, seconds=3.0)`` said that the metric seconds is missing, and nothing if it has no goal."""
+    given = replace(spec(tmp_path), metrics=(MetricSpec("loss", "minimize"), MetricSpec("seconds")))
+    with pytest.raises(autotune.InputError, match=r"in a mapping: tell\(trial, \{'seconds': ...\}\)"):
+        outcome_of(given, {"loss": 1.0}, "ok", seconds=3.0)
+    outcome = outcome_of(given, {"loss": 1.0, "seconds": 2.0}, "ok", seconds=3.0)
+    assert outcome.metrics["seconds"].value == 2.0 and outcome.phases == {"measure": 3.0}
+
+
+def test_facts_are_kept_with_a_trial(tmp_path: Path) -> None:
+    with autotune.ask_tell(spec(tmp_path), store=tmp_path / "study.db") as session:
+        [trial] = session.ask()
+        session.tell(trial, time=1.0, facts={"checkpoint": "a.pt", "layers": np.int64(3)})
+        assert session.result().trials[0].facts == {"checkpoint": "a.pt", "layers": 3}
 
 
 def test_a_value_without_a_name_is_said_to_have_none(tmp_path: Path) -> None:

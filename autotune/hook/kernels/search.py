@@ -58,8 +58,8 @@ def search_case(
         return open_session(spec, opened, objective=objective).run()
 
 
-def recipe_of_result(result: Result, case: Case, device: str, settings: Settings) -> Recipe:
-    """The recipe of a result that has a winner."""
+def recipe_of_result(result: Result, case: Case, device: str, settings: Settings, source: str) -> Recipe:
+    """The recipe of a result that has a winner; ``source`` is the hash of the kernel's."""
     assert result.best is not None
     speedup, time = result.speedup, result.metrics["time"]
     return Recipe(
@@ -72,7 +72,7 @@ def recipe_of_result(result: Result, case: Case, device: str, settings: Settings
         defended=result.defended,
         is_default=result.is_default,
         trials=sum(result.statuses.values()),
-        source=settings.source,
+        source=source,
         versions={name: version for name in ("triton", "torch") if (version := _version(name))},
         study=result.study.label,
         tuned=datetime.now(UTC).date().isoformat(),

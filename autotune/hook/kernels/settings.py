@@ -23,7 +23,5 @@ class Settings:
     budget: Budget
     recipes: Path = Path()
     """The file of recipes."""
-    source: str = ""
-    """Hash of the kernel's source."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """The defaults of those parameters in the key that have one."""

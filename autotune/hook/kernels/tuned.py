@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.errors import AutotuneError
@@ -21,6 +23,7 @@ from autotune.hook.kernels.device import (
     several_devices,
 )
 from autotune.hook.kernels.settings import Settings
+from autotune.hook.kernels.source import source_hash
 from autotune.hook.kernels.space import KernelSpace
 from autotune.hook.lookup.choosing import Choice, choose, nearest_winners
 from autotune.hook.recipes.case import Case, is_tensor
@@ -95,6 +98,11 @@ class TunedKernel:
                 return found
         return self._look_up(seen, grid, args, kwargs)
 
+    @cached_property
+    def _source(self) -> str:
+        """Hash of its source. Not known before the first call: what it calls may be defined after it."""
+        return source_hash(self.fn)
+
     # -- choosing ------------------------------------------------------------------------------
 
     def choice(self, *args: Any, **kwargs: Any) -> Choice:
@@ -114,7 +122,8 @@ class TunedKernel:
         chosen = self._choose(case, device)
         budget = budget_asked() if self.settings.asks else None
         topic = _topic(self.settings.name, case, device)
-        if budget is not None and chosen.how != "exact" and topic not in self._tried and not is_capturing():
+        known = chosen.how == "exact" and not chosen.stale
+        if budget is not None and not known and topic not in self._tried and not is_capturing():
             chosen = self._tune_once(case, device, self._call(grid, args, kwargs), budget)
         if len(self._options) >= MOST_CALLS:
             self._options = {}
@@ -142,17 +151,17 @@ class TunedKernel:
         space = self._space.space(case)
         check_knobs([knob.name for knob in space.knobs], settings.key, self.arg_names, settings.name)
         known = _on(device, self._from_file())
-        chosen = choose(case, known, space, settings.source)
+        chosen = choose(case, known, space, self._source)
         if chosen.how == "exact":
             return chosen
         known += _on(device, self._from_store())
-        return choose(case, known, space, settings.source)
+        return choose(case, known, space, self._source)
 
     def _from_file(self) -> tuple[Recipe, ...]:
         """The kernel's recipes in its file, whatever the device; read once."""
         if self._filed is None:
             recipes = read_recipes(self.settings.recipes)
-            self._filed = tuple(recipe for recipe in recipes if recipe.name == self.settings.name)
+            self._filed = _telling(r for r in recipes if r.name == self.settings.name)
         return self._filed
 
     def _from_store(self) -> tuple[Recipe, ...]:
@@ -162,11 +171,19 @@ class TunedKernel:
         name = self.settings.name
         if self._stored is None:
             try:
-                self._stored = stored_recipes(name, self.settings.key, self.settings.budget.store)
+                found = stored_recipes(name, self.settings.key, self.settings.budget.store)
+                self._stored = _telling(map(self._of_kernel, found))
             except AutotuneError as error:  # a store that fails does no harm to a run
                 warnings.warn(f"{name}: its recipe is chosen without the store: {error}", stacklevel=2)
                 self._stored = ()
         return self._stored
+
+    def _of_kernel(self, recipe: Recipe) -> Recipe:
+        """A recipe of the store, whose source is of whole files, with the kernel's if these are the same."""
+        from autotune.provenance.code.frozen import hash_of
+
+        same = recipe.files and hash_of(Path(recipe.folder), recipe.files) == recipe.source
+        return replace(recipe, source=self._source) if same else recipe
 
     # -- tuning --------------------------------------------------------------------------------
 
@@ -209,13 +226,23 @@ class TunedKernel:
         return self._choose_alone(case, device)
 
     def _search(self, case: Case, device: str, call: KernelCall, budget: Budget) -> Result:
-        from autotune.hook.kernels.search import recipe_of_result, search_case
+        from autotune.hook.kernels.search import search_case
+        from autotune.session.result import EXHAUSTED
 
         winners = nearest_winners(case, [*self._from_file(), *self._from_store()], device)
         result = search_case(self._space.spec(case), case, device, call, self.settings, budget, winners)
-        if result.best is not None:
-            write_recipe(self.settings.recipes, recipe_of_result(result, case, device, self.settings))
+        recipe = self._recipe(result, case, device) if result.best is not None else None
+        if recipe is not None and recipe.only_default_tried:
+            if result.reason != EXHAUSTED:
+                warnings.warn(_too_short(recipe, result.reason), stacklevel=2)
+        elif recipe is not None:
+            write_recipe(self.settings.recipes, recipe)
         return result
+
+    def _recipe(self, result: Result, case: Case, device: str) -> Recipe:
+        from autotune.hook.kernels.search import recipe_of_result
+
+        return recipe_of_result(result, case, device, self.settings, self._source)
 
 
 def call_key(
@@ -234,6 +261,19 @@ def call_key(
             for name, value in kwargs.items()
         ]
     return call
+
+
+def _telling(recipes: Iterable[Recipe]) -> tuple[Recipe, ...]:
+    """Those that tell something: of a case in which only the default was tried, the nearest knows more."""
+    return tuple(recipe for recipe in recipes if not recipe.only_default_tried)
+
+
+def _too_short(recipe: Recipe, reason: str) -> str:
+    case = ", ".join(f"{name} {value}" for name, value in recipe.case.values.items())
+    return (
+        f"tuning {recipe.name} for {case or 'its only case'}: there was only room for the default ({reason}),"
+        " so no recipe was written; give it more time or trials: tuning(time=...), or time= in the decorator"
+    )
 
 
 def _on(device: str, recipes: tuple[Recipe, ...]) -> list[Recipe]:

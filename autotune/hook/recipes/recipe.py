@@ -79,6 +79,11 @@ class Recipe:
     """The state of the machine during the measurement, by the names in
     :data:`autotune.session.reproduction.causes.SHARES`; empty if unknown."""
 
+    @property
+    def only_default_tried(self) -> bool:
+        """Whether its search came to try the default alone, so that nothing is known of all others."""
+        return self.is_default and not self.defended and self.trials == 1
+
     def replaces(self, other: Recipe) -> bool:
         """Whether ``other`` has the same name, device and case; ``True`` and ``1`` are different facts."""
         alike = (self.name, self.device, self.case) == (other.name, other.device, other.case)

@@ -74,8 +74,9 @@ def _result(
     trial: TrialRecord, readings: Sequence[Reading], goals: Sequence[str], units: Mapping[str, str]
 ) -> dict[str, Any]:
     phases = {name: seconds * _PER_SECOND for name, seconds in trial.phases.items()}
-    factor = seconds_in(units.get(goals[0], ""))  # None: the goal is no time
-    runtimes = [r.value * factor for r in readings if factor and r.metric == goals[0] and not r.discarded]
+    timed = goals[0] if seconds_in(units.get(goals[0], "")) else "time"  # beside a rate, say
+    factor = seconds_in(units.get(timed, ""))
+    runtimes = [r.value * factor for r in readings if factor and r.metric == timed and not r.discarded]
     correct = trial.status in (Status.OK, Status.PRUNED)
     at = trial.finished_at or trial.started_at
     return {

@@ -13,7 +13,7 @@ from autotune.interop.space_files.python_rules import rule_text
 from autotune.interop.space_files.space_text import Converted
 from autotune.space.configuration import Value
 
-NOT_TAKEN = "the kernel's arguments and launch are not taken over: the objective says them."
+NOT_TAKEN = "the kernel's arguments, launch and metrics are not taken over: the objective says them."
 
 
 @dataclass

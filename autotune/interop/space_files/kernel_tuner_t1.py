@@ -2,7 +2,7 @@
 
 T1 is the format in which auto-tuners describe a kernel and its space to each other (schema T1 1.0.0, as
 Kernel Tuner ships it). Values are texts in Python, ``"[1, 2, 4]"`` or ``"list(range(1, 9))"``, worked out
-without running them. What the file says of the kernel's arguments and launch is not taken over: an
+without running them. What the file says of the kernel's arguments, launch and metrics is not taken over: an
 objective says it here.
 """
 

@@ -130,8 +130,8 @@ def which_knobs(subject: Subject) -> Section:
     parts: list[Part] = [
         Paragraph(
             f"A forest, fitted to {say_learned_from(frame)}, explains {explained:.0%} of the held-out"
-            f" variance of {evidence.metric.name}. This holds for the configurations that were tried, which"
-            " do not cover the space evenly."
+            f" variance of {frame.attrs['scale']}{evidence.metric.name}. This holds for the configurations"
+            " that were tried, which do not cover the space evenly."
         ),
         Picture(figures.importance_figure(frame), described, table),
     ]

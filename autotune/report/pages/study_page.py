@@ -66,6 +66,9 @@ def answer_of(result: Result) -> Answer:
     """The answer of a study at a glance."""
     if result.best is None:
         tried = sum(result.statuses.values())
+        if tried and not any(Status(status).finished for status in result.statuses):
+            begun = f"{say_count(tried, 'trial')} begun"
+            return Answer("no answer", "Nothing finished yet", begun, good=False)
         why = f"of {say_count(tried, 'trial')} none succeeded" if tried else "no trial has been run"
         if result.statuses.get(Status.OK):
             why = result.remark

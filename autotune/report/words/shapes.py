@@ -27,6 +27,8 @@ def summarize_many(result: ManyResult, *, program: str = "autotune", store_optio
     lines += [f"  {where:{width}}  given up: {_first_line(why)}" for where, why in result.failures.items()]
     if matrix := list(_matrix(result.matrix, labels, width)):
         lines += ["", *matrix]
+    if busy := _busy(result, labels):
+        lines += ["", f"remark         {busy}"]
     lines += ["", f"tried          {'; '.join(say_outcomes(result.results))}; ended by: {result.reason}"]
     lines += [f"stored in      {result.results[0].store}", "", *_next(result, program, store_option)]
     return "\n".join(lines)
@@ -36,6 +38,16 @@ def _labels(matrix: Matrix) -> list[str]:
     """A label for each workload, with the facts in which they differ."""
     names = varying(matrix)
     return [say_workload({name: workload[name] for name in names}) for workload in matrix.workloads]
+
+
+def _busy(result: ManyResult, labels: list[str]) -> str:
+    """Of the first workload where the machine was busy that it was, and of how many others; else empty."""
+    said = [(label, one.busy) for label, one in zip(labels, result.results, strict=True) if one.busy]
+    if not said:
+        return ""
+    [(label, busy), *others] = said
+    further = f" (and so for {say_count(len(others), 'other workload')})" if others else ""
+    return f"{label}: {busy}{further}"
 
 
 def _line(result: Result, held_out: bool) -> str:

@@ -229,13 +229,13 @@ def say_tried(trials: int, outside: int) -> str:
 
 
 def _why_failed(result: Result) -> list[str]:
-    """The first message of each kind of failure; where nothing succeeded, of what was lost as well."""
+    """The first message of each kind of failure; where nothing succeeded, also of what was lost or pruned."""
     if result.reason == MISTAKEN:
         return _mistake(result)
     first: dict[str, str] = {}
     for trial in result.trials:
-        lost = result.best is None and trial.status is Status.LOST
-        if (trial.status.failed or lost) and trial.message.strip():
+        cut_off = result.best is None and trial.status in (Status.LOST, Status.PRUNED)
+        if (trial.status.failed or cut_off) and trial.message.strip():
             message = shorten_middle(trial.message, MOST_OF_A_MESSAGE)
             said = f"{trial.status}, as trial {trial.number}: {message}"
             first.setdefault(str(trial.status), _row("", said))

@@ -27,7 +27,7 @@ MOST_TRIES = 4
 """How often one reading is taken. If all are disturbed, the machine has more work than cores all the time."""
 
 BUSY = 0.05
-"""If the median reading waited for a larger fraction of its time, the user is told."""
+"""If the median reading of one that is compared waited for more of its time, the user is told."""
 
 SHORT_OF_PROCESSORS = 0.25
 """The same for the time in which any task of the machine waited for a processor, measured or not."""
@@ -97,7 +97,8 @@ def usual_stall(readings: Iterable[Reading]) -> float:
 
 
 def say_busy(waited: float, stalled: float) -> str:
-    """A remark on a finale whose median reading waited for, or was stalled in, these fractions of its time.
+    """A remark on a finale in which the median reading of the winner, of the default or of the strongest
+    baseline waited for, or was stalled in, these fractions of its time, whichever is most.
 
     Empty if both are small. A load does not fall on all alike: what sleeps often, for a disk say, waits for
     its core each time that it wakes up. SQLite's default read as 31 times as slow as a winner, and alone as
@@ -105,14 +106,14 @@ def say_busy(waited: float, stalled: float) -> str:
     """
     if waited > BUSY:
         return (
-            f"other programs had the core for {_at_least(waited)} in half of the readings: on an idle machine"
-            " the intervals are narrower, and the speed-up may be another"
+            f"other programs had the core for {_at_least(waited)} in half of the readings of one that was"
+            " compared: on an idle machine the intervals are narrower, and the speed-up may be another"
         )
     if stalled > SHORT_OF_PROCESSORS:
         return (
-            f"tasks of this machine waited for a processor for {_at_least(stalled)} in half of the readings:"
-            " if others are at work here, on an idle machine the intervals are narrower, and the speed-up may"
-            " be another"
+            f"tasks of this machine waited for a processor for {_at_least(stalled)} in half of the readings"
+            " of one that was compared: if others are at work here, on an idle machine the intervals are"
+            " narrower, and the speed-up may be another"
         )
     return ""
 

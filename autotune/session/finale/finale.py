@@ -141,7 +141,7 @@ def remeasure(
         if executor.long_lived and _is_a_win(verdict):
             fresh = FreshRuns()
             if confirms:
-                plan = Plan.of(_to_confirm(verdict, contenders), seconds, limits.seconds)
+                plan = Plan.of(_compared(verdict, contenders), seconds, limits.seconds)
                 if plan.runs:
                     progress.confirming(plan.labels, plan.runs, plan.seconds)
                 fresh = read_in_fresh_processes(spec, executor, plan, rounds, kept.keep)
@@ -152,11 +152,13 @@ def remeasure(
     progress.defended(rounds)
     if executor.edited:
         verdict["remark"] = "; ".join(filter(None, [str(verdict["remark"]), EDITED]))
-    noisy = [r for c in contenders for r in scattered(c.readings, spec.goals[0])]
+    # The default alone may have waited, since its readings are long: then the speed-up is too large.
+    compared = _compared(verdict, contenders) if "label" in verdict else []
+    noisy = [scattered(contender.readings, spec.goals[0]) for contender in compared]
     document = verdict | {
         "rounds": rounds,
-        "waited": usual_wait(noisy),
-        "stalled": usual_stall(noisy),
+        "waited": max(map(usual_wait, noisy), default=0.0),
+        "stalled": max(map(usual_stall, noisy), default=0.0),
         **_drift(ledger, contenders, outcomes, str(verdict.get("label", ""))),
         **said,
         "told": knew,
@@ -174,8 +176,8 @@ def _is_a_win(verdict: Mapping[str, Any]) -> bool:
     return gain is not None and not verdict["is_default"]
 
 
-def _to_confirm(verdict: Mapping[str, Any], contenders: Sequence[Contender]) -> list[Contender]:
-    """The default, the winner, and the strongest baseline, if there is one."""
+def _compared(verdict: Mapping[str, Any], contenders: Sequence[Contender]) -> list[Contender]:
+    """Whose readings the answer is made of: the default, the winner, and the strongest baseline, if any."""
     strongest = min(verdict["baselines"], key=lambda b: b["estimate"], default={"against": ""})
     labels = (DEFAULT, verdict["label"], strongest["against"])
     return [contender for label in labels for contender in contenders if contender.label == label]

@@ -296,7 +296,10 @@ class _Binder(Scope):
             raise self.fail(node, f"{one} {is_a(left)} and {other} {is_a(right)}: they are never equal")
 
     def whole(self, node: Node) -> ReportedError:
-        return self.fail(node, f"{show(node)} cannot be compared as a whole", hint="compare single items")
+        how = "compare single items"
+        if isinstance(node, ListOf):
+            how += ", joined by 'and' and 'or': x == 1 and y == 2 or x == 3 and y == 4"
+        return self.fail(node, f"{show(node)} cannot be compared as a whole", hint=how)
 
     def membership(
         self, written: tuple[Node, Node], left: Node, left_type: Type, right: Node, right_type: Type

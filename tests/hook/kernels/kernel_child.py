@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import warnings
 from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError
 from autotune.hook.kernel import kernel
+from autotune.hook.kernels.source import source_hash
 from autotune.hook.tuning import tuning
 
 
@@ -53,6 +55,17 @@ def launch(folder: Path, n: int = 20, **more: Any) -> dict[str, Any]:
         "stale": chosen.stale,
         "recipes": (folder / "recipes.json").exists(),
     }
+
+
+def source_of(folder: Path, number: int, text: str) -> str:
+    """The hash of the kernel ``scale`` in a file of its own with such a text."""
+    file = folder / f"kernels{number}.py"
+    file.write_text(text)
+    spec = importlib.util.spec_from_file_location("kernels", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return source_hash(module.scale)
 
 
 def shown(folder: Path) -> str:
@@ -104,16 +117,27 @@ def launch_asked(folder: Path, **more: Any) -> tuple[str, bool]:
     tuned = _add(folder, **more)
     x, y, out = _tensors(12)
     tuned[_grid(12)](x, y, out, 12)
-    with tuning(trials=1):
+    with tuning(trials=2):
         tuned[_grid(12)](x, y, out, 12)
     return tuned.choice(x, y, out, 12).how, (folder / "recipes.json").exists()
+
+
+def launch_tuned_too_shortly(folder: Path, n: int) -> tuple[str, dict[str, Any], list[str]]:
+    """A launch where tuning has room for the default alone: how and what it took, and what was said."""
+    tuned = _add(folder)
+    x, y, out = _tensors(n)
+    with warnings.catch_warnings(record=True) as said, tuning(trials=1):
+        warnings.simplefilter("always")
+        tuned[_grid(n)](x, y, out, n)
+    choice = tuned.choice(x, y, out, n)
+    return choice.how, dict(choice.configuration), [str(warning.message) for warning in said]
 
 
 def launch_asked_in_vain(folder: Path, **fails: str) -> tuple[str, bool, list[str]]:
     """The same, twice, where tuning ``fails``: how it was chosen, whether by a recipe, and what was said."""
     tuned = _add(folder, **({"recipes": fails["recipes"]} if "recipes" in fails else {}))
     x, y, out = _tensors(12)
-    with warnings.catch_warnings(record=True) as said, tuning(trials=1, store=fails.get("store")):
+    with warnings.catch_warnings(record=True) as said, tuning(trials=2, store=fails.get("store")):
         warnings.simplefilter("always")
         for _ in range(2):
             tuned[_grid(12)](x, y, out, 12)

@@ -145,6 +145,18 @@ def test_a_goal_that_is_no_time(tmp_path: Path) -> None:
     assert read.readings == ()
 
 
+def test_a_time_beside_a_rate_has_its_runtimes(tmp_path: Path) -> None:
+    """A kernel that is tuned for GFLOP/s had none, so that a replay of it had no interval and no winner."""
+    file = tmp_path / "trials.json"
+    rate = {"name": "rate", "goal": "maximize", "unit": "GFLOP/s"}
+    beside = {"name": "time", "goal": None, "unit": "ms"}
+    record = trial(0, Status.OK, metrics=estimates(rate=50.0, time=2.0))
+    readings = [Reading("rate", 40.0), Reading("time", 2.5), Reading("rate", 60.0), Reading("time", 1.5)]
+    write_trials(file, study(rate, beside), [record], {100: readings})
+    (read,) = read_recording(file).entries
+    assert read.readings == pytest.approx((0.0025, 0.0015)) and read.metrics == {"rate": 50.0}
+
+
 FINISHED = [status for status in Status if status.finished]
 
 

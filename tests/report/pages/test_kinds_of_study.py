@@ -90,6 +90,13 @@ def running(folder: Path) -> Written:
     return written
 
 
+def begun(folder: Path) -> Written:
+    """A search by brackets has no finished trial for a long time."""
+    written = Written(folder)
+    written.begin({"tile": 16})
+    return written
+
+
 def only_default(folder: Path) -> Written:
     written = one_trial(folder)
     written.trial({"tile": 2}, status=Status.CRASHED, message="no room")
@@ -149,6 +156,7 @@ def zeros(folder: Path) -> Written:
     [
         (empty, "Nothing tried"),
         (only_failures, "Nothing succeeded"),
+        (begun, "Nothing finished yet 1 trial begun"),
         (one_trial, "no better than the default The default stays nothing else was tried"),
         (one_trial, "2 readings of 1 trial are shown."),
         (one_trial, "the 1 outcome of this study, since only 0 were drawn at random"),

@@ -13,6 +13,7 @@ import autotune
 from autotune.errors import InputError
 from autotune.measure.reports import Reporter
 from autotune.report.words.story import results_known, tell
+from autotune.session.budget import Spent
 from autotune.session.observing import observe_record
 from autotune.status import Status
 from autotune.store.store import Store
@@ -148,6 +149,21 @@ def test_when_the_time_is_up_nobody_is_promoted(tmp_path: Path) -> None:
     result = autotune.search(given, store=tmp_path / "study.db", objective=slow, time=4.0)
     assert 1 <= len(begun) <= 5 and result.statuses == {"pruned": len(begun)}  # fewer on a slow machine
     assert all("the time was up" in t.message for t in result.trials)
+    assert "ended as pruned, as trial 0: stopped after 1 of" in result.why_nothing
+    assert "pruned, as trial 0: stopped after 1 of" in autotune.summarize(result)
+
+
+def test_a_search_tells_how_many_trials_are_paused(tmp_path: Path) -> None:
+    told: list[int] = []
+
+    class Listening(autotune.Progress):
+        def tick(self, spent: Spent, running: int) -> None:
+            assert spent.finished + spent.paused + running == spent.trials
+            told.append(spent.paused)
+
+    given = spec(tmp_path, "successive-halving", trials=9)
+    autotune.search(given, store=tmp_path / "study.db", objective=train, progress=Listening())
+    assert max(told) >= 8 and told[-1] == 0
 
 
 def test_ask_and_tell_refuses_to_pause(tmp_path: Path) -> None:

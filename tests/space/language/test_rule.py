@@ -193,7 +193,7 @@ ERRORS = [
     ("2 == (tile and (depth or fused))", 12, "'tile and (depth or fused)' is true or false here", ""),
     ("tile > 1 and 3 in [1, not fused or m]", 33, "'(not fused) or m' is true or false here", ""),
     ("-(depth or 1) < 0", 9, "'depth or 1' is true or false here", ""),
-    ("[tile, depth] in [[1, 1], [2, 4]]", 1, "'[tile, depth]' cannot be compared as a whole", "single items"),
+    ("[tile, depth] in [[1, 1], [2, 4]]", 1, "'[tile, depth]' cannot be compared as a whole", "y == 2 or x"),
     ("block in [[16, 16], [tile, 8]]", 21, "'[tile, 8]' cannot be compared as a whole", "single items"),
     ("block in [[16, 16], order]", 21, "'order' cannot be compared as a whole", "single items"),
     ("tile[0] == 1", 1, "'tile' has no items", "a permutation or an assignment"),
