@@ -94,6 +94,24 @@ def test_a_stale_recipe_is_tuned_anew_where_tuning_is_asked_for(
     assert written["study"] and run(process, kernel_child.launch, tmp_path, 12)["stale"] is False
 
 
+def test_a_recipe_of_another_triton_is_measured_anew_where_tuning_is_asked_for(
+    process: ProcessPoolExecutor, tmp_path: Path
+) -> None:
+    """The study of an unchanged kernel would go on, and give what was measured with the other Triton."""
+    file = tmp_path / "recipes.json"
+    run(process, kernel_child.tune, tmp_path, 12)
+    document = json.loads(file.read_text())
+    [before] = document["recipes"]
+    now = before["versions"]["triton"]
+    before["versions"]["triton"] = "1.0.0"
+    file.write_text(json.dumps(document))
+    assert run(process, kernel_child.launch, tmp_path, 12)["stale"] is True
+    assert run(process, kernel_child.launch_asked, tmp_path) == ("exact", True)
+    [after] = json.loads(file.read_text())["recipes"]
+    assert after["versions"]["triton"] == now and after["study"] != before["study"]
+    assert run(process, kernel_child.launch, tmp_path, 12)["stale"] is False
+
+
 def test_tuning_writes_a_recipe_that_later_launches_take(
     process: ProcessPoolExecutor, tmp_path: Path
 ) -> None:

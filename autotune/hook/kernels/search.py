@@ -6,12 +6,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 
 from autotune.hook.kernels.call import KernelCall
 from autotune.hook.kernels.call_objective import CallObjective, launch_options
 from autotune.hook.kernels.settings import Settings
+from autotune.hook.kernels.versions import versions
 from autotune.hook.lookup.choosing import default
 from autotune.hook.recipes.case import DEVICE, TYPES, Case, as_plain
 from autotune.hook.recipes.recipe import Metric, Recipe, Speedup
@@ -34,10 +34,13 @@ def search_case(
     settings: Settings,
     budget: Budget,
     winners: Sequence[Mapping[str, Value]],
+    *,
+    fresh: bool = False,
 ) -> Result:
     """Search the study of ``case``, going on from its earlier trials, and give its result.
 
-    ``winners`` of other cases are tried first, after the configurations that the space file names. What
+    ``fresh``: in a new study. ``winners`` of other cases are tried first, after the configurations that the
+    space file names. What
     ``budget`` leaves open is taken from ``settings``. Raises :class:`autotune.errors.InputError` if the call
     cannot be tuned.
     """
@@ -55,7 +58,7 @@ def search_case(
     objective = CallObjective(call, options, context, settings.written, settings.tolerance)
     with Store.open(budget.store or own.store) as opened:
         # Not search(): the study is of the kernel, and not of the objective that is given here.
-        return open_session(spec, opened, objective=objective).run()
+        return open_session(spec, opened, objective=objective, fresh=fresh).run()
 
 
 def recipe_of_result(result: Result, case: Case, device: str, settings: Settings, source: str) -> Recipe:
@@ -73,14 +76,7 @@ def recipe_of_result(result: Result, case: Case, device: str, settings: Settings
         is_default=result.is_default,
         trials=sum(result.statuses.values()),
         source=source,
-        versions={name: version for name in ("triton", "torch") if (version := _version(name))},
+        versions=versions(),
         study=result.study.label,
         tuned=datetime.now(UTC).date().isoformat(),
     )
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""

@@ -25,7 +25,8 @@ from autotune.hook.kernels.device import (
 from autotune.hook.kernels.settings import Settings
 from autotune.hook.kernels.source import source_hash
 from autotune.hook.kernels.space import KernelSpace
-from autotune.hook.lookup.choosing import Choice, choose, nearest_winners
+from autotune.hook.kernels.versions import versions
+from autotune.hook.lookup.choosing import Choice, choose, has_other_versions, nearest_winners
 from autotune.hook.recipes.case import Case, is_tensor
 from autotune.hook.recipes.file import read_recipes, write_recipe
 from autotune.hook.recipes.recipe import Recipe
@@ -103,6 +104,10 @@ class TunedKernel:
         """Hash of its source. Not known before the first call: what it calls may be defined after it."""
         return source_hash(self.fn)
 
+    @cached_property
+    def _versions(self) -> Mapping[str, str]:
+        return versions()
+
     # -- choosing ------------------------------------------------------------------------------
 
     def choice(self, *args: Any, **kwargs: Any) -> Choice:
@@ -151,11 +156,11 @@ class TunedKernel:
         space = self._space.space(case)
         check_knobs([knob.name for knob in space.knobs], settings.key, self.arg_names, settings.name)
         known = _on(device, self._from_file())
-        chosen = choose(case, known, space, self._source)
+        chosen = choose(case, known, space, self._source, self._versions)
         if chosen.how == "exact":
             return chosen
         known += _on(device, self._from_store())
-        return choose(case, known, space, self._source)
+        return choose(case, known, space, self._source, self._versions)
 
     def _from_file(self) -> tuple[Recipe, ...]:
         """The kernel's recipes in its file, whatever the device; read once."""
@@ -230,7 +235,8 @@ class TunedKernel:
         from autotune.session.result import EXHAUSTED
 
         winners = nearest_winners(case, [*self._from_file(), *self._from_store()], device)
-        result = search_case(self._space.spec(case), case, device, call, self.settings, budget, winners)
+        spec, fresh = self._space.spec(case), self._is_outdated(case, device)
+        result = search_case(spec, case, device, call, self.settings, budget, winners, fresh=fresh)
         recipe = self._recipe(result, case, device) if result.best is not None else None
         if recipe is not None and recipe.only_default_tried:
             if result.reason != EXHAUSTED:
@@ -238,6 +244,12 @@ class TunedKernel:
         elif recipe is not None:
             write_recipe(self.settings.recipes, recipe)
         return result
+
+    def _is_outdated(self, case: Case, device: str) -> bool:
+        """Whether its study was measured with other packages: it is of this source, and would go on."""
+        known = self._choose(case, device)
+        recipe = known.recipe if known.how == "exact" else None
+        return recipe is not None and has_other_versions(recipe, self._versions)
 
     def _recipe(self, result: Result, case: Case, device: str) -> Recipe:
         from autotune.hook.kernels.search import recipe_of_result

@@ -31,22 +31,35 @@ class Choice:
     distance: float = 0.0
     """To the recipe's case; 1 is a factor of two in one number of the key."""
     stale: bool = False
-    """Whether the kernel's source has changed since the recipe was made."""
+    """Whether the kernel's source has changed since the recipe was made, or a package that compiles it."""
 
 
-def choose(case: Case, recipes: Iterable[Recipe], space: Space, source: str = "") -> Choice:
+def choose(
+    case: Case,
+    recipes: Iterable[Recipe],
+    space: Space,
+    source: str = "",
+    versions: Mapping[str, str] | None = None,
+) -> Choice:
     """The choice for ``case`` among recipes of its kernel and device; of equally near ones, the first.
 
     A recipe whose configuration the space does not allow for this case is passed over. ``source`` is the hash
-    of the kernel's source now. Raises :class:`InputError` if the space allows nothing at all.
+    of the kernel's source now, and ``versions`` are those of the packages that compile it. Raises
+    :class:`InputError` if the space allows nothing at all.
     """
     found = nearest_recipe(case, recipes, lambda recipe: recipe.configuration in space)
     if found is None:
         return Choice(_plain(default(space)), "default")
     distance, recipe = found
-    stale = bool(source and recipe.source and recipe.source != source)
+    edited = bool(source and recipe.source and recipe.source != source)
+    stale = edited or has_other_versions(recipe, versions or {})
     configuration = _plain(space.configuration(recipe.configuration))
     return Choice(configuration, "nearest" if distance else "exact", recipe, distance, stale)
+
+
+def has_other_versions(recipe: Recipe, versions: Mapping[str, str]) -> bool:
+    """Whether one of these packages had another version when the recipe was made, as far as it says."""
+    return any(recipe.versions.get(name, now) != now for name, now in versions.items())
 
 
 def nearest_recipe(

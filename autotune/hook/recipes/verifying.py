@@ -104,7 +104,7 @@ def _unmeasurable(recipe: Recipe, replayed: bool) -> str:
     if replayed:
         return "its readings come from a recording"
     if recipe.case.types:
-        return f"it is for a kernel, measured with the arguments of a launch: {recipe.name}.tune(...)"
+        return "it is for a kernel, and a launch's arguments are needed to measure one"
     return ""
 
 

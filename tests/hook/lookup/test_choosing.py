@@ -60,6 +60,13 @@ def test_a_recipe_of_another_source_is_stale() -> None:
     assert not choose(CASE, [recipe(1024, 16)], space(), "new").stale
 
 
+def test_a_recipe_of_other_packages_is_stale() -> None:
+    made = replace(recipe(1024, 16), versions={"triton": "3.6.0", "numpy": "2.3.1"})
+    assert choose(CASE, [made], space(), versions={"triton": "3.7.1"}).stale
+    assert not choose(CASE, [made], space(), versions={"triton": "3.6.0", "torch": "2.13.0"}).stale
+    assert not choose(CASE, [made], space()).stale
+
+
 def test_a_default_that_the_case_refuses_gives_way_to_what_is_near() -> None:
     assert default(space()) == {"BLOCK": 64, "num_warps": 4}
     assert default(space(limit=40)) == {"BLOCK": 32, "num_warps": 4}
