@@ -51,9 +51,9 @@ def search(
 
     ``trials``, ``time`` (seconds, or a text such as ``"1h30m"``), ``patience`` (trials without an
     improvement) and ``target`` (a value of the goal that is good enough) bound the study as a whole and
-    override the file's ``budget:``. ``workload`` overrides
-    facts of the file's workload by name; another workload is another study. ``store`` is a path or URL
-    (default: ``AUTOTUNE_STORE`` or ``results/autotune.db``). ``fresh`` begins a new study.
+    override the file's ``budget:``. ``workload`` overrides facts of the file's workload by name; another
+    workload is another study. ``store`` is a path or URL (default: ``AUTOTUNE_STORE`` or
+    ``results/autotune.db``). ``fresh`` begins a new study.
 
     ``objective`` is a Python callable or objective that replaces the file's and is measured in this process.
     That is quick, but a configuration that crashes takes this process down. Another objective, or one whose
