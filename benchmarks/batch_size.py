@@ -111,9 +111,10 @@ def take(way: str, fits: Fits, seed: int) -> list[Tried]:
 def spec_of(case: Case, seed: int = 0) -> StudySpec:
     """The ready space with the cap of a case, as a limit of the worker and as a bound of the metric."""
     from autotune.session.opening.loading import load_spec
+    from autotune.session.opening.overrides import Overrides
     from autotune.space.configuration import FrozenMap
 
-    spec = load_spec(SPACE, trials=MOST_TRIALS, seed=seed)
+    spec = load_spec(SPACE, Overrides(trials=MOST_TRIALS, seed=seed))
     metrics = tuple(replace(m, at_most=case.bytes) if m.name == "peak_memory" else m for m in spec.metrics)
     measure = replace(spec.measure, memory=case.bytes)
     return replace(

@@ -38,6 +38,7 @@ from autotune.provenance.environment import Environment
 from autotune.session.api import capture_environment
 from autotune.session.execution.workers import WorkerExecutor
 from autotune.session.opening.loading import load_spec
+from autotune.session.opening.overrides import Overrides
 from autotune.session.session import Session
 from autotune.space.spec import StudySpec
 from autotune.status import Status
@@ -133,7 +134,7 @@ def compiled_before(options: argparse.Namespace, size: int) -> Search:
 
 
 def _spec(trials: int, size: int, seed: int) -> StudySpec:
-    spec = load_spec(SPACE, trials=trials, strategy="random", seed=seed)
+    spec = load_spec(SPACE, Overrides(trials=trials, strategy="random", seed=seed))
     workload = type(spec.workload)({**spec.workload, "m": size, "n": size, "k": size})
     budget = replace(spec.budget, time=None, patience=None)
     return replace(spec, workload=workload, budget=budget, measure=replace(spec.measure, finalists=0))

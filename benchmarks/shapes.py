@@ -44,6 +44,7 @@ from autotune.session.families.cross import Candidate, measure_across
 from autotune.session.ledger import Ledger
 from autotune.session.opening.loading import load_family
 from autotune.session.opening.opening import open_study
+from autotune.session.opening.overrides import Overrides
 from autotune.session.progress import Progress
 from autotune.session.result import Result
 from autotune.space.configuration import Configuration
@@ -242,7 +243,7 @@ def _median(lines: Sequence[Line], trials: int) -> float:
 
 def real(space: str, trials: int) -> list[str]:
     """Two searches of a real kernel with as many tries, and what they found, read interleaved."""
-    found = load_family(find_space(space), trials=trials)
+    found = load_family(find_space(space), Overrides(trials=trials))
     whole = replace(
         found,
         specs=tuple(replace(s, measure=replace(s.measure, finalists=0)) for s in found.specs),

@@ -70,8 +70,9 @@ def elapsed() -> float:
 
 def read_space(task: Task) -> StudySpec:
     from autotune.session.opening.loading import load_spec
+    from autotune.session.opening.overrides import Overrides
 
-    return load_spec(SPACES / f"{task.space}.yaml", trials=100_000, seed=task.seed)
+    return load_spec(SPACES / f"{task.space}.yaml", Overrides(trials=100_000, seed=task.seed))
 
 
 # -- autotune -------------------------------------------------------------------------------------

@@ -81,20 +81,15 @@ def command(
     from autotune.cli.progress import make_progress
     from autotune.session.api import open_many, open_session
     from autotune.session.opening.loading import load_family
+    from autotune.session.opening.overrides import Overrides
     from autotune.space.reading.given_facts import read_given_facts
     from autotune.store.store import Store
 
     with said_if_long(READING_A_SPACE, quiet=as_json):
-        family = load_family(
-            find_space(space),
-            trials=trials,
-            time=seconds,
-            patience=patience,
-            target=target,
-            strategy=strategy,
-            seed=seed,
-            workload=read_given_facts(facts),
+        overrides = Overrides(
+            trials=trials, time=seconds, patience=patience, target=target, strategy=strategy, seed=seed
         )
+        family = load_family(find_space(space), overrides, workload=read_given_facts(facts))
     with said_if_long(WORKING_OUT, quiet=as_json):
         for spec in family.specs:
             bool(spec.space.feasible)  # here Ctrl-C ends it at once; in a session, only after it is done

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from autotune.arguments import is_whole, not_whole
 from autotune.errors import InputError, Problem
 from autotune.search.contract import Option
 from autotune.search.registry import strategy_class
-from autotune.session.opening.loading import checked_seed, load_spec
+from autotune.session.opening.loading import load_spec
 from autotune.space.language.rule import Rule
 from autotune.space.spec import StudySpec
 
@@ -42,6 +43,13 @@ class Engine:
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         return cls(strategy, checked_seed(seed), dict(given))
+
+
+def checked_seed(seed: object) -> int:
+    """``seed``, if strategies can be seeded with it; else raises :class:`autotune.errors.InputError`."""
+    if not is_whole(seed, 0):
+        raise InputError(not_whole("seed", seed, 0))
+    return int(seed)  # type: ignore[call-overload,no-any-return]
 
 
 def rules_of(constraints: object) -> tuple[Rule, ...]:

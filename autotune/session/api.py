@@ -19,6 +19,7 @@ from autotune.session.execution.executor import Executor
 from autotune.session.families.many import ManySession
 from autotune.session.families.result import ManyResult
 from autotune.session.opening.loading import load_family, load_spec, spec_of
+from autotune.session.opening.overrides import Overrides
 from autotune.session.progress import Progress, heard_by
 from autotune.session.result import Result
 from autotune.session.session import Session
@@ -67,16 +68,10 @@ def search(
     heard = heard_by(progress)
     if isinstance(space, Space) and objective is not None:
         space = spec_of(space, describe_callable(objective))
-    spec = load_spec(
-        space,
-        trials=trials,
-        time=time,
-        patience=patience,
-        target=target,
-        strategy=strategy,
-        seed=seed,
-        workload=workload,
+    overrides = Overrides(
+        trials=trials, time=time, patience=patience, target=target, strategy=strategy, seed=seed
     )
+    spec = load_spec(space, overrides, workload=workload)
     if objective is not None:
         spec = replace(spec, objective=describe_callable(objective))
     with Store.open(store) as opened:
@@ -110,15 +105,10 @@ def search_many(
     if isinstance(space, Family):
         family = space
     else:
-        family = load_family(
-            space,
-            trials=trials,
-            time=time,
-            patience=patience,
-            target=target,
-            strategy=strategy,
-            seed=seed,
+        overrides = Overrides(
+            trials=trials, time=time, patience=patience, target=target, strategy=strategy, seed=seed
         )
+        family = load_family(space, overrides)
     if objective is not None:
         given = describe_callable(objective)
         family = replace(family, specs=tuple(replace(spec, objective=given) for spec in family.specs))
@@ -173,7 +163,7 @@ def ask_tell(
     fresh: bool = False,
 ) -> AskTell:
     """A session whose trials the caller runs; see :mod:`autotune.session.asktell`."""
-    spec = load_spec(space, strategy=strategy, seed=seed, workload=workload)
+    spec = load_spec(space, Overrides(strategy=strategy, seed=seed), workload=workload)
     environment = capture_environment(spec)
     return AskTell(spec, Store.open(store), environment, fresh=fresh)
 

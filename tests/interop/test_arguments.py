@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from autotune.errors import InputError
-from autotune.interop.arguments import Engine, rules_of, spec_of
+from autotune.interop.arguments import Engine, checked_seed, rules_of, spec_of
 from autotune.interop.optuna import AutotuneSampler
-from autotune.session.opening.loading import checked_seed
 
 
 def test_an_engine_is_what_was_said() -> None:

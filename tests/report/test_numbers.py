@@ -23,6 +23,7 @@ from autotune.report.numbers import (
     say_whole,
 )
 from autotune.session.opening.loading import load_spec
+from autotune.session.opening.overrides import Overrides
 from autotune.space import IntegerRange, Space
 from autotune.space.spec import StudySpec, ratio_title
 
@@ -149,7 +150,7 @@ def test_of_a_number_too_long_to_read_the_first_digits_are_said() -> None:
 @pytest.mark.parametrize("seconds", [0.25, 20.0, 1_728_000.0, 1_234_567.5])
 def test_a_duration_in_a_command_is_read_as_what_it_was(seconds: float) -> None:
     """One of twelve days or more had an exponent, which no option takes."""
-    spec = load_spec(StudySpec("a", Space([IntegerRange("x", 1, 2)])), time=as_duration(seconds))
+    spec = load_spec(StudySpec("a", Space([IntegerRange("x", 1, 2)])), Overrides(time=as_duration(seconds)))
     assert spec.budget.time == seconds
 
 

@@ -1,39 +1,31 @@
-"""Reading a space file, and replacing what it says by what the caller says."""
+"""Reading a space file, with what the caller says in its place."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autotune.arguments import count_problems, is_whole, not_whole, target_problems
 from autotune.errors import InputError, Problem
-from autotune.measure.recordings.replay import limit_to_recording
 from autotune.provenance.device import device_facts
+from autotune.session.opening.overrides import AS_THE_FILE_SAYS, Overrides
 from autotune.space.configuration import FrozenMap
 from autotune.space.facts import facts_of
 from autotune.space.reading.reader import read_family, read_spec
-from autotune.space.reading.settings import target_problem
 from autotune.space.space import Space
-from autotune.space.spec import Budget, CallableObjective, Family, ReplayObjective, StudySpec
+from autotune.space.spec import CallableObjective, Family, StudySpec
 from autotune.space.spec_problems import spec_problems
-from autotune.space.units import given_time
 
 
 def load_spec(
     space: str | Path | StudySpec | Space,
+    overrides: Overrides = AS_THE_FILE_SAYS,
     *,
-    trials: int | None = None,
-    time: float | str | None = None,
-    patience: int | None = None,
-    target: float | None = None,
-    strategy: str | None = None,
-    seed: int | None = None,
     workload: Mapping[str, Any] | None = None,
 ) -> StudySpec:
-    """Read a space file for this machine; an argument that is given replaces what the file says.
+    """Read a space file for this machine; ``overrides`` replaces what the file says.
 
     ``workload``: facts that replace those of the file, by name.
     Raises :class:`autotune.errors.InputError` with every problem that was found.
@@ -52,7 +44,7 @@ def load_spec(
         own = 'to run the trials yourself, autotune.StudySpec("NAME", space)'
         hint = own if isinstance(space, Space) else ""
         raise InputError(Problem(f"the space is {space!r:.60}", expected=expected, hint=hint))
-    return _with(spec, trials, time, patience, target, strategy, seed)
+    return overrides.applied_to(spec)
 
 
 def _with_workload(spec: StudySpec) -> StudySpec:
@@ -84,13 +76,8 @@ def spec_of(space: Space, objective: CallableObjective) -> StudySpec:
 
 def load_family(
     space: str | Path,
+    overrides: Overrides = AS_THE_FILE_SAYS,
     *,
-    trials: int | None = None,
-    time: float | str | None = None,
-    patience: int | None = None,
-    target: float | None = None,
-    strategy: str | None = None,
-    seed: int | None = None,
     device: str | Path | None = None,
     workload: Mapping[str, Any] | None = None,
 ) -> Family:
@@ -107,61 +94,4 @@ def load_family(
         family = Family((own,), (False,), several=False)
     else:
         family = read_family(Path(space), device=device_facts(device))
-    specs = (_with(spec, trials, time, patience, target, strategy, seed) for spec in family.specs)
-    return replace(family, specs=tuple(specs))
-
-
-def checked_seed(seed: object) -> int:
-    """``seed``, if strategies can be seeded with it; else raises :class:`autotune.errors.InputError`."""
-    if not is_whole(seed, 0):
-        raise InputError(not_whole("seed", seed, 0))
-    return int(seed)  # type: ignore[call-overload,no-any-return]
-
-
-def _with(
-    spec: StudySpec,
-    trials: int | None,
-    time: float | str | None,
-    patience: int | None,
-    target: float | None,
-    strategy: str | None,
-    seed: int | None,
-) -> StudySpec:
-    if problems := list(_problems(trials, time, patience, target, strategy, seed)):
-        raise InputError(problems)
-    budget = Budget(
-        trials=spec.budget.trials if trials is None else trials,
-        time=spec.budget.time if time is None else given_time(time),
-        patience=spec.budget.patience if patience is None else patience,
-        target=spec.budget.target if target is None else float(target),
-    )
-    if problem := target_problem(budget.target, spec.metrics):
-        raise InputError(problem)
-    search = replace(
-        spec.search,
-        strategy=strategy or spec.search.strategy,
-        seed=spec.search.seed if seed is None else int(seed),
-    )
-    spec = replace(spec, budget=budget, search=search)
-    return limit_to_recording(spec) if isinstance(spec.objective, ReplayObjective) else spec
-
-
-def _problems(
-    trials: object,
-    time: float | str | None,
-    patience: object,
-    target: object,
-    strategy: object,
-    seed: object,
-) -> Iterator[Problem]:
-    """What is wrong with the arguments that replace the file's."""
-    yield from count_problems("trials", trials, 1)
-    yield from count_problems("patience", patience, 1)
-    yield from count_problems("seed", seed, 0)
-    yield from target_problems(target)
-    try:
-        given_time(time)
-    except InputError as error:
-        yield from error.problems
-    if strategy is not None and not isinstance(strategy, str):
-        yield Problem(f"strategy is {strategy!r:.60}", expected="the name of a strategy")
+    return replace(family, specs=tuple(map(overrides.applied_to, family.specs)))

@@ -14,6 +14,7 @@ from autotune.session.api import capture_environment, open_many, open_session
 from autotune.session.ledger import Ledger
 from autotune.session.opening.loading import load_spec
 from autotune.session.opening.opening import open_study
+from autotune.session.opening.overrides import Overrides
 from autotune.session.reproduction.derivation import derive
 from autotune.space.spec import StudySpec
 from autotune.store.records import NewTrial, Place, TrialRecord
@@ -44,12 +45,12 @@ def another(given: StudySpec, file: Path) -> Iterator[Ledger]:
 
 @pytest.fixture
 def given(tmp_path: Path) -> StudySpec:
-    return load_spec(spec(tmp_path), trials=6, strategy="random")
+    return load_spec(spec(tmp_path), Overrides(trials=6, strategy="random"))
 
 
 def test_no_trial_is_proposed_beyond_the_limit(tmp_path: Path, given: StudySpec) -> None:
     file = tmp_path / "study.db"
-    with another(given, file) as first, another(load_spec(given, seed=1), file) as second:
+    with another(given, file) as first, another(load_spec(given, Overrides(seed=1)), file) as second:
         assert len(second.propose(1, limit=6)) == 1
         _beat(first, lambda: second.propose(2, limit=6))
         assert [len(first.propose(2, limit=6)), first.full] == [2, False]
@@ -60,7 +61,7 @@ def test_no_trial_is_proposed_beyond_the_limit(tmp_path: Path, given: StudySpec)
 
 def test_proposals_that_found_no_room_follow_from_the_record(tmp_path: Path, given: StudySpec) -> None:
     file = tmp_path / "study.db"
-    with another(given, file) as first, another(load_spec(given, seed=1), file) as second:
+    with another(given, file) as first, another(load_spec(given, Overrides(seed=1)), file) as second:
         assert len(second.propose(1, limit=6)) == 1
         _beat(first, lambda: second.propose(3, limit=6))
         assert len(first.propose(3, limit=6)) == 2
