@@ -34,6 +34,7 @@ POLL_SECONDS = 0.25
 
 
 TIME_UP = "the time was up before the rest of its bracket was there"
+LEFT_TO_ANOTHER = "the rest of the time was left to another, so that one would be complete"
 """Why a paused trial goes no further."""
 
 
@@ -118,6 +119,7 @@ class Session:
     def _search(self, ledger: Ledger) -> str:
         exhausted = False
         while not self._stopped:
+            self._complete_one(ledger)
             why = self._enough(ledger)
             self._advance(ledger, closed=bool(why) or exhausted)
             wanted = self._wanted(ledger, new=not (why or exhausted))
@@ -142,6 +144,8 @@ class Session:
         """Why no new trial may begin; an empty text if the search goes on."""
         if ledger.failure.mistake:
             return MISTAKEN
+        if self._stopping is not None and self._stopping.finishing:
+            return f"{self.spec.budget.time:g} s of searching"
         reached = limit_reached(self.spec.budget, ledger.spent)
         return reached or ("other searches have spent the budget" if ledger.full else "")
 
@@ -177,12 +181,27 @@ class Session:
     def _paused(self) -> int:
         return self._stopping.paused if self._stopping is not None else 0
 
+    def _complete_one(self, ledger: Ledger) -> None:
+        """Leave the rest of the time to a paused trial, if otherwise none would be complete."""
+        whole = self.spec.budget.time
+        if self._stopping is None or self.part or whole is None:
+            return
+        left = whole - ledger.spent.seconds
+        trial = self._stopping.finish(left, whole) if left > 0 else None
+        if trial is not None:
+            self.progress.note(f"trial {trial.number} is the best so far, and gets the rest of the time")
+            self._run(trial)
+
     def _advance(self, ledger: Ledger, closed: bool) -> None:
         """End or resume the paused trials that are decided upon. ``closed``: no new trial will begin."""
         if self._stopping is None or not self._paused:
             return
-        late = out_of_time(self.spec.budget, ledger.spent)
-        ended = self._stopping.abandon(TIME_UP) if late else self._stopping.stopped(closed)
+        if out_of_time(self.spec.budget, ledger.spent):
+            ended = self._stopping.abandon(TIME_UP)
+        elif self._stopping.finishing:
+            ended = self._stopping.abandon(LEFT_TO_ANOTHER)
+        else:
+            ended = self._stopping.stopped(closed)
         ended += self._stopping.outdated(ledger.study.segment.id)
         for trial_id, outcome in ended:
             self._record(ledger, trial_id, outcome)

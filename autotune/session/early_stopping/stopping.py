@@ -6,11 +6,15 @@ The states of a trial, if the rule pauses trials::
                  │                      └──stopped──▶ pruned
                  └──stop──▶ pruned
 
+If the time is nearly up before any trial is complete, the best of the paused ones runs to its end instead of
+waiting for its bracket: a search without a complete trial has no winner.
+
 Rules only see what is in the store, in the order in which it was written.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -19,6 +23,7 @@ from functools import partial
 from autotune.measure.outcome import Estimate, Outcome, Report, added
 from autotune.measure.reports import Curve, Reporter
 from autotune.session.early_stopping.curves import Curves
+from autotune.session.early_stopping.pace import Pace
 from autotune.session.early_stopping.rules import Rule, Verdict
 from autotune.space.spec import EarlyStopping, MetricSpec, StudySpec
 from autotune.status import Status
@@ -84,8 +89,12 @@ class _InFlight:
     way: _Way = _Way.RUNNING
     known: Outcome | None = None
     """Its outcome so far when it was paused the last time; ``None`` if it never was."""
-    heard: int | None = None
-    """The last step that its run reported."""
+    pace: Pace | None = None
+    """How far its last run came in which time; ``None`` before its first report."""
+
+
+MARGIN = 1.25
+"""How much more time than foreseen is left to the trial that is to be complete when the time is up."""
 
 
 class Stopping:
@@ -101,6 +110,10 @@ class Stopping:
         self._curves = Curves(store, study_id, metric.name, settings.rungs)
         self._in_flight: dict[int, _InFlight] = {}
         """By the trial's id."""
+        self._complete = False
+        """Whether any trial has used its whole resource."""
+        self._finishing: int | None = None
+        """The id of the trial that the rest of the time is left to."""
 
     def restore(self, trials: Sequence[TrialRecord], session_id: int) -> None:
         """Tell the rule the study so far, without the trials that another session is running."""
@@ -132,7 +145,7 @@ class Stopping:
     def curve(self, trial: TrialRecord) -> Curve:
         """The steps of the trial's run, and those at which it waits for a decision."""
         known = self._in_flight[trial.id].known
-        decide_at = self._rule.decide_at(trial.number)
+        decide_at = () if trial.id == self._finishing else self._rule.decide_at(trial.number)
         done = 0 if known is None else _step(known)
         rungs = self._settings.rungs
         return Curve(self._settings.max, self._metric.name, decide_at, done, self._rule.pauses, rungs)
@@ -142,8 +155,10 @@ class Stopping:
         one = self._in_flight.get(trial_id)
         if one is None:  # from a thread that an objective left behind
             return ""
-        if one.heard != report.step:  # otherwise it is repeated, since the store had failed
-            self._in_flight[trial_id] = one = replace(one, heard=report.step)
+        if one.pace is None or one.pace.last.step != report.step:  # otherwise the store had failed
+            stood = 0 if one.known is None else _step(one.known)
+            pace = Pace.begun(report, stood) if one.pace is None else one.pace.heard(report)
+            self._in_flight[trial_id] = one = replace(one, pace=pace)
             self._curves.add(trial_id, report)
         if not waits:
             return ""
@@ -170,7 +185,7 @@ class Stopping:
         if one.known is not None:
             outcome = replace(outcome, phases=added(one.known.phases, outcome.phases))
         if one.way is _Way.PAUSING and outcome.status is Status.PRUNED:
-            self._in_flight[trial_id] = _InFlight(one.trial, _Way.PAUSED, outcome)
+            self._in_flight[trial_id] = replace(one, way=_Way.PAUSED, known=outcome)
             return None
         return self._finished(trial_id, outcome)
 
@@ -192,8 +207,43 @@ class Stopping:
         going = self._rule.moves(closed).promoted if paused else ()
         chosen = [trial for i in paused if (trial := self._in_flight[i].trial).number in going]
         for trial in chosen:
-            self._in_flight[trial.id] = replace(self._in_flight[trial.id], way=_Way.RUNNING)
+            self._resume(trial.id)
         return chosen
+
+    @property
+    def finishing(self) -> bool:
+        """Whether the rest of the time is left to one trial."""
+        return self._finishing is not None
+
+    def finish(self, left: float, whole: float) -> TrialRecord | None:
+        """The paused trial to run to its end now, whatever others of its bracket do; mostly ``None``.
+
+        That is the best of those at the furthest rung, once it needs all of the ``left`` seconds of the
+        ``whole``, and no trial is complete. At least half of the whole goes to the search.
+        """
+        if self._finishing is None:
+            best = min(self._paused().items(), key=self._place, default=(None, None))[0]
+            pace = None if best is None else self._in_flight[best].pace
+            if self._complete or pace is None:
+                return None
+            if left > min(MARGIN * pace.seconds_to(self._settings.max), whole / 2):
+                return None
+            self._finishing = best
+        if self._finishing not in self._paused():
+            return None
+        return self._resume(self._finishing)
+
+    def _place(self, paused: tuple[int, Outcome]) -> tuple[float, float]:
+        """What a paused trial is ranked by: the furthest first, and the best of these."""
+        _, outcome = paused
+        value = self._sign * outcome.metrics[self._metric.name].value
+        return -_step(outcome), math.inf if math.isnan(value) else value
+
+    def _resume(self, trial_id: int) -> TrialRecord:
+        """A paused trial runs again."""
+        one = self._in_flight[trial_id]
+        self._in_flight[trial_id] = replace(one, way=_Way.RUNNING, pace=None)
+        return one.trial
 
     def stopped(self, closed: bool) -> list[tuple[int, Outcome]]:
         """The paused trials to end, by id, with their outcomes. ``closed`` as for :meth:`promoted`."""
@@ -265,6 +315,7 @@ class Stopping:
 
     def _end(self, number: int, status: Status, metrics: Mapping[str, Estimate]) -> None:
         result = metrics.get(self._metric.name) if status is Status.OK else None
+        self._complete = self._complete or result is not None
         self._rule.ended(number, None if result is None else self._sign * result.value)
 
     def _why(self, step: int, reason: str) -> str:

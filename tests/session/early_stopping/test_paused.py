@@ -18,6 +18,7 @@ from autotune.session.observing import observe_record
 from autotune.status import Status
 from autotune.store.store import Store
 from tests.session.early_stopping.followed import ends, spec, train
+from tests.session.heard import Heard
 
 
 @pytest.mark.parametrize("policy", ["successive-halving", "hyperband"])
@@ -133,6 +134,26 @@ def test_an_incomplete_bracket_still_has_a_winner(tmp_path: Path) -> None:
     given = spec(tmp_path, "successive-halving", trials=7)
     result = autotune.search(given, store=tmp_path / "study.db", objective=train)
     assert result.statuses == {"ok": 1, "pruned": 6} and result.best is not None
+
+
+@pytest.mark.parametrize("policy", ["successive-halving", "hyperband"])
+def test_a_time_too_short_for_a_bracket_still_gives_a_winner(tmp_path: Path, policy: str) -> None:
+    begun: list[float] = []
+
+    def slow(x: int, y: int, report: Reporter) -> None:
+        begun.append(time.monotonic())
+        # The first two seem to need more than the whole time, and half of it is then over.
+        until = {1: begun[0] + 0.2, 2: begun[0] + 2.0}.get(len(begun), 0.0)
+        while time.monotonic() < until:
+            pass
+        train(x, y, report)
+
+    heard = Heard()
+    given = spec(tmp_path, policy)
+    result = autotune.search(given, store=tmp_path / "study.db", objective=slow, time=4.0, progress=heard)
+    assert len(begun) == 3 and result.statuses == {"ok": 1, "pruned": 1}
+    assert result.reason == "4 s of searching"
+    assert result.best is not None and "the best so far, and gets the rest of the time" in heard.notes[-1]
 
 
 def test_when_the_time_is_up_nobody_is_promoted(tmp_path: Path) -> None:
