@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from autotune.errors import InputError
-from autotune.measure.outcome import TIMELINE, Estimate, Outcome, Reading
+from autotune.measure.facts import TIMELINE
+from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.records import NewStudy, NewTrial, Place

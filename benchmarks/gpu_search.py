@@ -13,7 +13,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from autotune.measure.outcome import TIMELINE, Outcome
+from autotune.measure.facts import TIMELINE
+from autotune.measure.outcome import Outcome
 from autotune.provenance.device import device_facts
 from autotune.provenance.environment import Environment
 from autotune.provenance.host.gpus import read_gpus

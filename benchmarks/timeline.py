@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.measure.outcome import TIMELINE
+from autotune.measure.facts import TIMELINE
 from autotune.store.records import TrialRecord
 
 

@@ -224,10 +224,10 @@ def _commit(segment: dict[str, Any]) -> str:
 
 def _facts(facts: dict[str, Any]) -> list[str]:
     """The trial's facts beside its metrics, without those that other lines show."""
-    from autotune.measure.outcome import TIMELINE
+    from autotune.measure.facts import CURVE, TIMELINE
     from autotune.report.text import one_line, shown
 
-    said = {name: value for name, value in facts.items() if name not in (TIMELINE, "curve", "shared_error")}
+    said = {name: value for name, value in facts.items() if name not in (TIMELINE, CURVE, "shared_error")}
     names = {"cores": "core numbers"}  # in a space file `cores` is their count, and 0 pins to none
     return [
         f"  fact     {_one(names.get(name, name))} = {one_line(shown(value), MOST_OF_A_FACT)}"

@@ -204,6 +204,16 @@ class Run:
         if self._reports is not None:
             self._reports.result(_by_name(metrics, named))
 
+    def fact(self, name: str, value: object) -> None:
+        """Keep something with the trial that is no metric: where its checkpoint lies, which path it took.
+
+        ``value`` is JSON; scalars of numpy and torch become numbers. All ranks may call it; only the facts of
+        rank 0 reach the search, at once. The last value of a name counts. Raises ``TypeError`` for a value
+        that is no JSON, and ``ValueError`` for a name that autotune uses itself, or one that is too large.
+        """
+        if self._reports is not None and self._is_open:
+            self._reports.fact(name, value)
+
     @property
     def should_stop(self) -> bool:
         """Whether the search ends the trial: then leave the loop. All ranks see it after the same step."""

@@ -49,9 +49,9 @@ class Signal(Exception):  # noqa: N818 - no error, but an answer
     exit_code: int | None = None
     signal: int | None = None
     mistake: str = ""
-    """See :data:`autotune.measure.outcome.MISTAKE`."""
+    """See :data:`autotune.measure.facts.MISTAKE`."""
     sure: bool = False
-    """See :data:`autotune.measure.outcome.SURE`."""
+    """See :data:`autotune.measure.facts.SURE`."""
 
 
 class Infeasible(Signal):

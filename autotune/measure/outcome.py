@@ -7,48 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from autotune.status import Status
 
-CODE = "code"
-"""In the facts of a trial: the fingerprint of the code that it ran."""
-
-SURE = "sure"
-"""In the facts of a trial that failed by a mistake: true where its configuration cannot be the reason."""
-
-UNREACHED = "unreached"
-"""In the facts of a trial of a command: the names of the knobs that never reached it."""
-
-OWN_DEFAULTS = "own_defaults"
-"""In the facts of a trial of a script with :func:`autotune.run`: the defaults that it gave, by knob."""
-
-LEFT_RUNNING = "left_running"
-"""In the facts of a trial of a command: the names of processes that its runs left; they were ended."""
-
-RESOURCES = "resources"
-"""In the facts of a trial: what its code takes, a number by name (registers, say)."""
-
-SAME_CODE_AS = "same_code_as"
-"""In the facts of a trial that was not measured: the number of the trial whose code, and result, it has."""
-
-READY_THREADS = "ready_threads"
-"""In the facts of a trial: how many threads of its program were ready to run at once, where that was more
-than the cores it was pinned to, and the machine has others
-(:mod:`autotune.measure.cores.oversubscription`)."""
-
-NETWORK, NOT_SHAPED, MISSING = "network", "not_shaped", "missing"
-"""In the facts of a trial of several processes: what connected them, why these are not the links that were
-asked for, and what else could not be had (:mod:`autotune.measure.groups.group`)."""
-
-MISTAKE = "mistake"
-"""In the facts of a failed trial: what was raised and where, if that is a mistake in the code that was run
-or something missing on the machine (:mod:`autotune.measure.phases.mistakes`)."""
-
-CONSTANT_INPUTS = "constant_inputs"
-"""In the facts of a trial of a kernel: the inputs of its check that were one number throughout, by name."""
-
-TIMELINE = "timeline"
-"""In the facts of a trial: ``{stage: [began, ended, lane]}``, times in seconds since the epoch. The stages
-are ``prepare``, ``check`` (where it came before the trial's turn) and ``measure``; the lane is the number of
-the worker among those that do this stage side by side."""
-
 
 @dataclass(frozen=True)
 class Reading:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -142,34 +141,6 @@ def plain_numbers(numbers: Mapping[str, float], what: str) -> dict[str, float]:
     Raises ``TypeError`` for anything that is no number.
     """
     return {str(name): _number(value, str(name), what) for name, value in numbers.items()}
-
-
-def plain_facts(facts: Mapping[str, object]) -> dict[str, object]:
-    """Facts as plain JSON, so that they can be sent and stored whatever types they had.
-
-    Scalars of numpy, torch and the like become plain numbers. Raises ``TypeError`` with the name of a fact
-    that is not JSON.
-    """
-    return {str(name): _plain(value, str(name)) for name, value in facts.items()}
-
-
-def _plain(value: object, name: str) -> object:
-    try:
-        return json.loads(json.dumps(value, default=_simpler))
-    except (TypeError, ValueError, RuntimeError) as error:  # ValueError: it contains itself
-        raise TypeError(
-            f"the fact {name!r} must be JSON (text, numbers, lists and dictionaries of them),"
-            f" not {value!r:.80} ({type(value).__name__}): {error}"
-        ) from error
-
-
-def _simpler(value: object) -> object:
-    """For what JSON does not know: a scalar's number, a mapping's dictionary."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if hasattr(value, "item"):
-        return value.item()  # raises for an array of several
-    raise TypeError(f"a {type(value).__name__} has no place in it")
 
 
 def _number(value: object, name: str, what: str) -> float:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Any
 
-from autotune.measure.outcome import TIMELINE
+from autotune.measure.facts import STEP, STEPS, TIMELINE
 from autotune.search.contract import Observation
 from autotune.space.configuration import Configuration
 from autotune.space.spec import MetricSpec
@@ -159,7 +159,7 @@ def _value(trial: BriefTrial, goal: str) -> float:
 
 def _fraction(trial: BriefTrial) -> float:
     """The fraction of its resource that a trial used if it was stopped early; else 1."""
-    step, steps = trial.facts.get("step"), trial.facts.get("steps")
+    step, steps = trial.facts.get(STEP), trial.facts.get(STEPS)
     early = trial.status == Status.PRUNED.value and isinstance(step, int) and isinstance(steps, int)
     return step / steps if early and step < steps else 1.0  # type: ignore[operator]
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from autotune.errors import InputError
-from autotune.measure.outcome import NETWORK, READY_THREADS, Estimate
+from autotune.measure.facts import NETWORK, READY_THREADS
+from autotune.measure.outcome import Estimate
 from autotune.session.caveats import (
     commonest_failure,
     doubtful,

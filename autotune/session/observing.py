@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, TypeAlias
 
-from autotune.measure.outcome import RESOURCES
+from autotune.measure.facts import CURVE, RESOURCES, STEP, STEPS
 from autotune.search.contract import Observation
 from autotune.status import Status
 from autotune.store.records import ResultRecord, TrialRecord
@@ -44,8 +44,8 @@ def _resources(trial: Finished) -> dict[str, float]:
 
 def _progress(trial: Finished) -> dict[str, Any]:
     """The fraction of its resource that a trial used, and its curve; empty without early stopping."""
-    step, steps = trial.facts.get("step"), trial.facts.get("steps")
-    curve = trial.facts.get("curve")
+    step, steps = trial.facts.get(STEP), trial.facts.get(STEPS)
+    curve = trial.facts.get(CURVE)
     if not (isinstance(step, int) and isinstance(steps, int) and isinstance(curve, list)):
         return {}
     early = trial.status is Status.PRUNED and step < steps

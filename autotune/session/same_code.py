@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from autotune.measure.outcome import CODE, SAME_CODE_AS, Outcome
+from autotune.measure.facts import CODE, SAME_CODE_AS
+from autotune.measure.outcome import Outcome
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 

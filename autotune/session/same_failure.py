@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from autotune.measure.outcome import MISTAKE, SURE
+from autotune.measure.facts import MISTAKE, SURE
 from autotune.session.liveness import lives
 from autotune.session.observing import Finished
 from autotune.space.configuration import Configuration, Value

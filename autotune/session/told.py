@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from autotune.arguments import is_whole
 from autotune.errors import InputError, Problem, nearest
 from autotune.measure.diagnostics import kept, writable
+from autotune.measure.facts import given_facts
 from autotune.measure.outcome import Outcome, Reading
 from autotune.measure.phases.raised import both_ends
-from autotune.measure.readings import plain_facts
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.statistics import estimates
 from autotune.space.spec import MetricSpec, StudySpec
@@ -53,8 +53,8 @@ def outcome_of(
     ]
     known: dict[str, object] = {}
     try:
-        known = plain_facts(facts or {})
-    except (TypeError, AttributeError) as error:
+        known = given_facts(facts or {})
+    except (TypeError, ValueError, AttributeError) as error:
         problems.append(Problem(f"facts is {facts!r:.60}: {error}", expected="a mapping of JSON"))
     readings: list[Reading] = []
     for name, value in given.items():

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from autotune.measure.outcome import TIMELINE
+from autotune.measure.facts import TIMELINE
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.records import TrialRecord

@@ -32,6 +32,7 @@ def test_without_a_search_knobs_are_their_defaults_and_nothing_happens(
         assert run.knob("width", 16) == 16
         run.report(1, loss=object())
         run.result(loss=1.0)
+        run.fact("model", object())
         assert not run.should_stop and not run.may_pause(1)
     assert (run.source, run.searching, run.steps, run.seed, run.folder, run.dropped) == (
         "default", False, None, None, None, 0,

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections import OrderedDict
-from typing import Any
 
 import numpy as np
 import pytest
 
 from autotune.measure import readings
 from autotune.measure.cores.pace import Pace
-from autotune.measure.readings import Clock, measures_itself, named_values, plain_facts
+from autotune.measure.readings import Clock, measures_itself, named_values
 
 
 @pytest.mark.parametrize(
@@ -102,27 +100,6 @@ def test_what_is_no_number_is_named(value: object, said: str) -> None:
 
 def test_a_mean_of_nothing_is_no_0() -> None:
     assert np.isnan(named_values(np.ma.masked, "time")["time"])
-
-
-def test_facts_are_plain_json_whatever_types_they_had() -> None:
-    facts = {"registers": np.int64(32), 1: {"spilled": np.float32(0.5)}, "order": OrderedDict(a=(1, 2))}
-    plain = {"registers": 32, "1": {"spilled": 0.5}, "order": {"a": [1, 2]}}
-    assert plain_facts(facts) == plain  # type: ignore[arg-type]
-
-
-class Tensor:
-    """As one of torch with several elements."""
-
-    def item(self) -> float:
-        raise RuntimeError("a Tensor with 2 elements cannot be converted to Scalar")
-
-
-def test_a_fact_that_is_no_json_is_named() -> None:
-    itself: list[Any] = []
-    itself.append(itself)
-    for fact in (object(), itself, np.zeros(2), Tensor()):
-        with pytest.raises(TypeError, match="the fact 'odd' must be JSON"):
-            plain_facts({"odd": fact})
 
 
 @pytest.mark.parametrize("returned", [(1.0, 2.0), [1.0, 2.0]])

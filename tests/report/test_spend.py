@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.measure.outcome import TIMELINE
+from autotune.measure.facts import TIMELINE
 from autotune.report.evidence import load_evidence
 from autotune.report.spend import spend
 from autotune.session.searches import close_dead

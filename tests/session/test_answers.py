@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from autotune.cli import best, prune, show
-from autotune.measure.outcome import READY_THREADS, Estimate
+from autotune.measure.facts import READY_THREADS
+from autotune.measure.outcome import Estimate
 from autotune.session.answers import load_best, load_front, load_result
 from autotune.status import Status
 from autotune.store.reader import StoreReader

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import autotune
-from autotune.measure.outcome import CODE, SAME_CODE_AS, Estimate, Outcome
+from autotune.measure.facts import CODE, SAME_CODE_AS
+from autotune.measure.outcome import Estimate, Outcome
 from autotune.session.api import open_session
 from autotune.session.execution.workers import WorkerExecutor
 from autotune.session.same_code import Known, SameCode

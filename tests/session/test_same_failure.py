@@ -9,7 +9,7 @@ import pytest
 
 import autotune
 from autotune.errors import InputError
-from autotune.measure.outcome import MISTAKE, SURE
+from autotune.measure.facts import MISTAKE, SURE
 from autotune.report.words.summary import summarize
 from autotune.session.same_failure import ENOUGH, ENOUGH_SURE, MISTAKEN, SameFailure
 from autotune.space.configuration import Configuration

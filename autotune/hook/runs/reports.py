@@ -129,6 +129,15 @@ class Reports:
         """Set metrics of the whole run; they replace what was reported."""
         self._result.update(metrics)
 
+    def fact(self, name: str, value: object) -> None:
+        """Send a fact of the trial now: the script may be killed before the next report."""
+        from autotune.measure.facts import given_facts
+
+        try:
+            self._link.send({"kind": "facts", "facts": given_facts({name: value})}, _ROOM_SECONDS)
+        except TooLargeError:
+            raise ValueError(f"the fact {name!r} is too large to be sent: keep the path of a file") from None
+
     def end(self, asked: Mapping[str, object], error: BaseException | None) -> None:
         """The last message: all that the trial's outcome needs. ``asked`` has the default of each knob.
 

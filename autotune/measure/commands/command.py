@@ -57,8 +57,8 @@ from autotune.measure.commands.run import FOLDER_VARIABLE, CommandRun
 from autotune.measure.commands.run_listener import Overlong, RunListener
 from autotune.measure.commands.shared_folder import BuildStamp, alone_at
 from autotune.measure.commands.stale_build import built_with, say_nothing_built
+from autotune.measure.facts import LEFT_RUNNING, MISTAKE
 from autotune.measure.objective import Context, Diverged, Infeasible, Objective, WrongAnswer
-from autotune.measure.outcome import LEFT_RUNNING, MISTAKE
 from autotune.measure.phases.mistakes import mistake_of_program
 from autotune.measure.program import Finished
 from autotune.measure.readings import Sample

@@ -16,8 +16,8 @@ from pathlib import Path
 from autotune.measure.commands.placeholders import named_in
 from autotune.measure.commands.python_program import script_of
 from autotune.measure.commands.run_listener import RunListener
+from autotune.measure.facts import UNREACHED
 from autotune.measure.loading.sources import source_files
-from autotune.measure.outcome import UNREACHED
 from autotune.provenance.code.files import is_file
 from autotune.space.configuration import Configuration
 from autotune.space.placeholders import CONFIG, FOLDER

@@ -8,8 +8,8 @@ from typing import Any
 
 from autotune.errors import listed, nearest
 from autotune.measure.diagnostics import lacks_memory
+from autotune.measure.facts import OWN_DEFAULTS
 from autotune.measure.objective import SIGNALS, OutOfMemory, Signal
-from autotune.measure.outcome import OWN_DEFAULTS
 
 
 @dataclass
@@ -26,6 +26,8 @@ class Heard:
     """The last value of each metric."""
     asked: dict[str, object] = field(default_factory=dict)
     """The knobs that it asked for, in that order, with its own defaults; known once its runs have ended."""
+    given: dict[str, object] = field(default_factory=dict)
+    """The facts of the trial that it gave."""
     failed: Mapping[str, Any] = field(default_factory=dict)
     """``kinds``, ``message`` and perhaps ``status`` of the exception that ended its last run."""
 
@@ -66,7 +68,7 @@ class Heard:
     def facts(self) -> dict[str, object]:
         """Facts of the trial."""
         plain = {name: default for name, default in self.asked.items() if default is not None}
-        return {OWN_DEFAULTS: plain} if plain else {}
+        return {**self.given, OWN_DEFAULTS: plain} if plain else dict(self.given)
 
     def never_asked(self, knobs: Sequence[str]) -> str:
         """The message that a program with the hook did not ask for some of ``knobs``; empty if it did."""

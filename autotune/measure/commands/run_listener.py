@@ -187,6 +187,8 @@ class RunListener:
                 self.heard.values |= values
                 self.heard.unfinished &= self.report.steps is None or step < self.report.steps
                 self._reported(step, values)
+            case "facts":
+                self.heard.given |= dict(message["facts"])
             case "end":
                 self.heard.end(message)
 

@@ -5,7 +5,7 @@ For each start of the program the worker makes a folder and names the document i
 launcher::
 
     run.json   worker ─▶ program   the knobs, and when a report is wanted at once
-    socket     program ─▶ worker   one JSON object a packet: hello, report, end
+    socket     program ─▶ worker   one JSON object a packet: hello, report, facts, end
                worker ─▶ program   a packet once a report that ``awaits`` it was decided upon
     board      worker ─▶ program   shared memory: the order to stop; and what the ranks tell each other
     read       program ─▶ worker   an empty file: it has read the knobs, though it sends nothing

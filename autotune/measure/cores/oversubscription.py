@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from statistics import median_low
 
-from autotune.measure.outcome import READY_THREADS
+from autotune.measure.facts import READY_THREADS
 from autotune.measure.process_stat import stat_of
 
 FIRST_SECONDS = 0.004

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from autotune.measure.facts import MISSING
 from autotune.measure.groups.device import Device
 from autotune.measure.groups.failures import slow_ranks, waits
 from autotune.measure.groups.life import GroupLife
 from autotune.measure.groups.messages import Call, Work
 from autotune.measure.groups.network import Loopback, Network
-from autotune.measure.outcome import MISSING
 
 STALL_SECONDS = 7.0
 """A rank without a sign of life for so long counts as hanging."""

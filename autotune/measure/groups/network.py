@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from autotune.measure.outcome import NETWORK, NOT_SHAPED
+from autotune.measure.facts import NETWORK, NOT_SHAPED
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from autotune.measure.clocks import perf_counter
+from autotune.measure.facts import MISTAKE, SURE
 from autotune.measure.forked import forks_end_here
-from autotune.measure.outcome import MISTAKE, SURE, Estimate, Outcome, Reading
+from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.phases.raised import Failed, failed
 from autotune.measure.readings import MOST_DISCARDED, Sample
 from autotune.measure.rules.statistics import estimates

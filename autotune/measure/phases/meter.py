@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from autotune.measure.clocks import monotonic
+from autotune.measure.facts import given_facts
 from autotune.measure.forked import forks_end_here
 from autotune.measure.objective import Lost, Objective
 from autotune.measure.own_folder import FOLDER
 from autotune.measure.phases.mistakes import MissingMetricError
-from autotune.measure.readings import Clock, Sample, named_values, plain_facts, plain_numbers
+from autotune.measure.readings import Clock, Sample, named_values, plain_numbers
 from autotune.measure.reports import SILENT, Curve, Reporter, Stopped
 
 
@@ -67,7 +68,7 @@ class Meter:
             reporter.close()
         reported = dict(reporter.last.metrics) if reporter.last is not None else {}
         if reporter.ended is not None or (returned is None and reported):
-            facts = plain_facts(returned.facts) if isinstance(returned, Sample) else {}
+            facts = given_facts(returned.facts) if isinstance(returned, Sample) else {}
             return Sample(reported, self.clock.context, facts=facts)
         sample = self._plain(returned)
         return replace(sample, values={**reported, **sample.values}, discarded="")
@@ -88,7 +89,7 @@ class Meter:
             message = f"measure() must return the metric {goal!r}; it returned {known}"
             raise MissingMetricError(message, [goal], given.facts) if values else TypeError(message)
         context = {**self.clock.context, **plain_numbers(given.context, "context")}
-        facts = plain_facts(given.facts)
+        facts = given_facts(given.facts)
         return Sample(values, context, str(given.discarded or ""), facts, given.cut_off)
 
     @contextmanager

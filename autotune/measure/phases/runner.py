@@ -16,16 +16,17 @@ import numpy as np
 
 from autotune.measure.clocks import monotonic
 from autotune.measure.cores.pace import Pace
+from autotune.measure.facts import CODE, CONSTANT_INPUTS, RESOURCES, given_facts
 from autotune.measure.forked import forks_end_here
 from autotune.measure.memory import PeakMemory
 from autotune.measure.objective import Baseline, Code, Objective
-from autotune.measure.outcome import CODE, CONSTANT_INPUTS, RESOURCES, Estimate, Outcome, Reading
+from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.phases.gathering import NoNotes, Notes, Trial
 from autotune.measure.phases.meter import Meter
 from autotune.measure.phases.mistakes import MissingMetricError
 from autotune.measure.phases.raised import Failed
 from autotune.measure.phases.repeating import Repetition, UnderTest
-from autotune.measure.readings import Clock, named_values, plain_facts, plain_numbers
+from autotune.measure.readings import Clock, named_values, plain_numbers
 from autotune.measure.reports import Curve, Reporter
 from autotune.measure.rules.bounds import beyond_bounds
 from autotune.measure.rules.repetition import Decision, Verdict
@@ -344,7 +345,7 @@ def _facts_of(code: Code) -> dict[str, object]:
     """What a trial keeps of what its compiler said."""
     if not isinstance(code, Code):
         raise TypeError(f"code() must return an autotune.Code; it returned a {type(code).__name__}")
-    facts = plain_facts(code.facts)
+    facts = given_facts(code.facts)
     if code.fingerprint:
         facts[CODE] = str(code.fingerprint)
     if code.resources:

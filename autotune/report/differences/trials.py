@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from autotune.errors import InputError
+from autotune.measure.facts import STEP
 from autotune.measure.rules.repetition import Goal
 from autotune.measure.rules.significance import Gain, Ratio, over_runs, speedup
 from autotune.provenance.document import part_of
@@ -95,7 +96,7 @@ def _contrast(
         if side is None:
             why = f"trial {trial.number} ended as {trial.status}"
             return incomparable(goal.name, goal.unit, why, *sides)
-        if trial.status is Status.PRUNED and trial.facts.get("step") is not None:
+        if trial.status is Status.PRUNED and trial.facts.get(STEP) is not None:
             why = f"trial {trial.number} was stopped after step {trial.facts['step']}"
             return incomparable(goal.name, goal.unit, why, *sides)
     if remarks:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from autotune.errors import shorten_middle
-from autotune.measure.outcome import MISTAKE, SAME_CODE_AS, SURE
+from autotune.measure.facts import MISTAKE, SAME_CODE_AS, SURE
 from autotune.report.knob_views import same_value
 from autotune.report.numbers import (
     digits_apart,

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 
+from autotune.measure.facts import CURVE, STEP, STEPS
 from autotune.measure.outcome import Estimate, Outcome, Report, added
 from autotune.measure.reports import Curve, Reporter
 from autotune.session.early_stopping.curves import Curves
@@ -138,7 +139,7 @@ class Stopping:
         if not any(rung <= last.step for rung in rungs):
             return True
         stood = {name: Estimate.of_one(value) for name, value in last.metrics.items()}
-        known = Outcome(Status.PRUNED, stood, facts={"step": last.step})
+        known = Outcome(Status.PRUNED, stood, facts={STEP: last.step})
         self._in_flight[trial.id] = _InFlight(trial, _Way.PAUSED, known)
         return False
 
@@ -300,9 +301,9 @@ class Stopping:
         self._catch_up()
         number = self._in_flight[trial_id].trial.number
         curve = [list(point) for point in self._curves.of(number)]
-        facts: dict[str, object] = {**outcome.facts, "steps": self._settings.max, "curve": curve}
+        facts: dict[str, object] = {**outcome.facts, STEPS: self._settings.max, CURVE: curve}
         if (last := self._curves.last(number)) is not None:
-            facts["step"] = last.step
+            facts[STEP] = last.step
         return replace(outcome, facts=facts)
 
     def over(self, trial_id: int, outcome: Outcome) -> None:
@@ -323,5 +324,5 @@ class Stopping:
 
 
 def _step(outcome: Outcome) -> int:
-    step = outcome.facts.get("step")
+    step = outcome.facts.get(STEP)
     return step if isinstance(step, int) else 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from autotune.measure.capture import tail_text
-from autotune.measure.outcome import TIMELINE, Estimate, Outcome, added
+from autotune.measure.facts import TIMELINE
+from autotune.measure.outcome import Estimate, Outcome, added
 from autotune.measure.workers.messages import Check, Measure, Prepare
 from autotune.session.execution.executor import Ticket
 from autotune.session.execution.slot import PREPARE
@@ -28,7 +29,7 @@ class Flight:
     same_code: SameCode[Flight] | None = None
     """The book of what has the same code, as the source was when it was prepared; ``None`` before that."""
     timeline: dict[str, list[float]] = field(default_factory=dict)
-    """As :data:`autotune.measure.outcome.TIMELINE` says."""
+    """As :data:`autotune.measure.facts.TIMELINE` says."""
 
     @property
     def prepare_request(self) -> Prepare:

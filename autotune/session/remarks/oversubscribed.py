@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autotune.measure.outcome import READY_THREADS
+from autotune.measure.facts import READY_THREADS
 
 
 def say_oversubscribed(trials: Mapping[int, Mapping[str, object]]) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from autotune.errors import listed
-from autotune.measure.outcome import CONSTANT_INPUTS, LEFT_RUNNING, OWN_DEFAULTS, UNREACHED, Outcome
+from autotune.measure.facts import CONSTANT_INPUTS, LEFT_RUNNING, OWN_DEFAULTS, STEP, UNREACHED
+from autotune.measure.outcome import Outcome
 from autotune.session.remarks.oversubscribed import say_oversubscribed
 from autotune.session.remarks.substituted import say_substituted
 from autotune.space.space import Space
@@ -157,7 +158,7 @@ def _silent_run(number: int, outcome: Outcome, spec: StudySpec) -> str:
             f" report(step, {metric}=...) after each of its {early.resource}, or print"
             f' {{"step": 1, "{metric}": ...}} on a line, and flush it'
         )
-    step = outcome.facts.get("step", 0)
+    step = outcome.facts.get(STEP, 0)
     if not isinstance(step, int) or step >= early.max:
         return ""
     return (

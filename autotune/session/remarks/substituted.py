@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autotune.measure.outcome import MISSING, NETWORK, NOT_SHAPED
+from autotune.measure.facts import MISSING, NETWORK, NOT_SHAPED
 
 
 def say_substituted(trials: Mapping[int, Mapping[str, object]]) -> str:

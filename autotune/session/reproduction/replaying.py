@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Problem
+from autotune.measure.facts import SAME_CODE_AS, STEP
 from autotune.measure.loading.sources import source_files
-from autotune.measure.outcome import SAME_CODE_AS, Reading
+from autotune.measure.outcome import Reading
 from autotune.provenance.code.frozen import snapshot
 from autotune.provenance.document import part_of
 from autotune.provenance.environment import capture
@@ -124,7 +125,7 @@ def unmeasurable(study: StudyRecord, trial: TrialRecord) -> str:
         )
     if trial.purpose == "baseline":
         return "it is of a baseline, not of a configuration"
-    if trial.status is Status.PRUNED and trial.facts.get("step") is not None:
+    if trial.status is Status.PRUNED and trial.facts.get(STEP) is not None:
         return f"it was stopped after step {trial.facts['step']}, so its final value is not known"
     return ""
 

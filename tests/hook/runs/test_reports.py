@@ -158,3 +158,28 @@ def test_a_result_that_is_too_large_is_said_and_the_run_ends(
     assert (listener.heard.values, listener.heard.ended) == ({"loss": 1.0}, 1)
     assert listener.heard.never_asked(["lr"]) == ""
     assert "a result of 100000 metrics is too large and was not sent" in capsys.readouterr().err
+
+
+def test_facts_are_sent_at_once_and_the_last_of_a_name_counts(search: Search) -> None:
+    listener = search()
+    with autotune.run("train") as run:
+        run.fact("checkpoint", "a.pt")
+        run.fact("rows", np.int64(512))
+        run.fact("checkpoint", "b.pt")
+        listener.attend()
+        assert listener.heard.facts == {"checkpoint": "b.pt", "rows": 512}
+        run.knob("lr", default=0.5)
+    run.fact("late", 1)
+    listener.attend()
+    assert listener.heard.facts == {"checkpoint": "b.pt", "rows": 512, "own_defaults": {"lr": 0.5}}
+
+
+def test_a_fact_that_cannot_be_kept_is_said_where_it_is_given(search: Search) -> None:
+    search()
+    with autotune.run("train") as run:
+        with pytest.raises(TypeError, match="the fact 'model' must be JSON"):
+            run.fact("model", object())
+        with pytest.raises(ValueError, match="'curve' has a name of autotune's own"):
+            run.fact("curve", [])
+        with pytest.raises(ValueError, match="the fact 'weights' is too large to be sent"):
+            run.fact("weights", [0.5] * 100_000)

@@ -22,8 +22,9 @@ from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.handing import unwritten
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import READ
+from autotune.measure.facts import MISTAKE, OWN_DEFAULTS, SURE, UNREACHED
 from autotune.measure.objective import Context
-from autotune.measure.outcome import MISTAKE, OWN_DEFAULTS, SURE, UNREACHED, Outcome
+from autotune.measure.outcome import Outcome
 from autotune.measure.phases.runner import Runner
 from autotune.measure.readings import Sample
 from autotune.measure.reports import SILENT, Curve, Reporter

@@ -12,8 +12,9 @@ import pytest
 
 from autotune.measure.commands.command import CommandRunner
 from autotune.measure.commands.crashed import CommandCrashed
+from autotune.measure.facts import OWN_DEFAULTS
 from autotune.measure.objective import Context, Diverged, Infeasible, OutOfMemory
-from autotune.measure.outcome import OWN_DEFAULTS, Outcome, Report
+from autotune.measure.outcome import Outcome, Report
 from autotune.measure.phases.runner import Runner
 from autotune.measure.readings import Sample
 from autotune.measure.reports import Curve, Reporter
@@ -55,6 +56,13 @@ with autotune.run("train") as run:
 
 def test_a_command_without_placeholders_has_its_knobs_and_metrics_by_the_hook(tmp_path: Path) -> None:
     assert measure(command(tmp_path, TRAIN), lr=0.5) == {"loss": 0.1, "rate": 1.0}
+
+
+def test_the_facts_that_a_run_gives_are_the_trials(tmp_path: Path) -> None:
+    objective = command(tmp_path, TRAIN + "    run.fact('kernel', {'tile': run.knob('lr', 0.1)})\n")
+    measured = objective.measure(objective.load(Configuration({"lr": 0.5})), RNG)
+    assert isinstance(measured, Sample)
+    assert measured.facts == {"kernel": {"tile": 0.5}, OWN_DEFAULTS: {"lr": 0.1}}
 
 
 def test_what_a_run_reported_stands_before_what_was_printed(tmp_path: Path) -> None:

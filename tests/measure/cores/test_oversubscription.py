@@ -18,7 +18,7 @@ from autotune.measure.cores.oversubscription import (
     ReadyThreads,
     ready_by_process,
 )
-from autotune.measure.outcome import READY_THREADS
+from autotune.measure.facts import READY_THREADS
 
 ALL = frozenset(range(os.cpu_count() or 1))
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from autotune.measure.facts import CONSTANT_INPUTS
 from autotune.measure.kernels.array_objective import READING_SECONDS, ArrayObjective
 from autotune.measure.kernels.guarded import (
     ALIGNMENT,
@@ -24,7 +25,6 @@ from autotune.measure.kernels.guarded import (
     scaled_error,
 )
 from autotune.measure.objective import Context, WrongAnswer
-from autotune.measure.outcome import CONSTANT_INPUTS
 from autotune.measure.phases.runner import Runner
 from autotune.space.spec import MeasureSettings, MetricSpec
 from autotune.status import Status

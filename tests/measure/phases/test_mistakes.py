@@ -13,9 +13,10 @@ import pytest
 
 from autotune.measure.commands.command import CommandRunner
 from autotune.measure.commands.crashed import CommandCrashed
+from autotune.measure.facts import MISTAKE
 from autotune.measure.loading.function import FunctionObjective
 from autotune.measure.objective import Context, Infeasible
-from autotune.measure.outcome import MISTAKE, Outcome
+from autotune.measure.outcome import Outcome
 from autotune.measure.phases.mistakes import mistake_in, mistake_of_program
 from autotune.measure.phases.runner import Runner
 from autotune.measure.program import Finished

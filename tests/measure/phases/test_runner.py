@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.measure.facts import MISTAKE
 from autotune.measure.objective import Baseline, Code, Context, Infeasible, Objective, WrongAnswer
-from autotune.measure.outcome import MISTAKE, Estimate, Outcome
+from autotune.measure.outcome import Estimate, Outcome
 from autotune.measure.phases.raised import failed
 from autotune.measure.phases.runner import Runner
 from autotune.measure.readings import MOST_DISCARDED, Sample

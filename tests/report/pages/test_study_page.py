@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import autotune
-from autotune.measure.outcome import READY_THREADS
+from autotune.measure.facts import READY_THREADS
 from autotune.report.evidence import load_evidence
 from autotune.report.pages.html import html_page
 from autotune.report.pages.page import Picture, Table

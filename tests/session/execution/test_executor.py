@@ -13,9 +13,10 @@ import pytest
 
 from autotune.errors import AutotuneError, InputError
 from autotune.measure.cores.turns import VARIABLE
+from autotune.measure.facts import TIMELINE
 from autotune.measure.loading.load import load_objective
 from autotune.measure.objective import Baseline, Context
-from autotune.measure.outcome import TIMELINE, Estimate, Outcome
+from autotune.measure.outcome import Estimate, Outcome
 from autotune.measure.ownership import owned_name
 from autotune.session.execution.choosing import make_executor
 from autotune.session.execution.crew import SPARE

@@ -12,8 +12,8 @@ import pytest
 
 import autotune
 from autotune.measure.cores.oversubscription import FEWEST_LOOKS, ReadyThreads
+from autotune.measure.facts import READY_THREADS
 from autotune.measure.objective import Context
-from autotune.measure.outcome import READY_THREADS
 from autotune.measure.readings import Sample
 from autotune.report.words.summary import headline, summarize
 from autotune.session.execution import slot as executor_slot

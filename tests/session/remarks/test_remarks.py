@@ -10,16 +10,9 @@ import numpy as np
 import pytest
 
 import autotune
+from autotune.measure.facts import CONSTANT_INPUTS, LEFT_RUNNING, OWN_DEFAULTS, READY_THREADS, UNREACHED
 from autotune.measure.objective import Context
-from autotune.measure.outcome import (
-    CONSTANT_INPUTS,
-    LEFT_RUNNING,
-    OWN_DEFAULTS,
-    READY_THREADS,
-    UNREACHED,
-    Estimate,
-    Outcome,
-)
+from autotune.measure.outcome import Estimate, Outcome
 from autotune.measure.readings import Sample
 from autotune.session.remarks.remarks import Remarks
 from autotune.space.reading.reader import parse_family, parse_spec

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import autotune
+from autotune.measure.facts import MISSING
 from autotune.measure.groups.network import Loopback
 from autotune.measure.objective import Context
-from autotune.measure.outcome import MISSING
 from autotune.measure.readings import Sample
 from autotune.session.remarks.substituted import say_substituted
 from autotune.space.reading.reader import parse_spec
