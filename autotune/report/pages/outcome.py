@@ -16,6 +16,7 @@ from autotune.report.pages.subject import Subject
 from autotune.report.rows import rows_of
 from autotune.report.standing import finale, front
 from autotune.report.text import shown
+from autotune.report.words.what_next import form_to_use
 from autotune.session.answers import default_in
 from autotune.space.configuration import plain
 
@@ -50,11 +51,8 @@ def what_won(subject: Subject) -> Section:
     if not result.is_default:
         which = f"--study {shlex.quote(result.study.label)} --store {shlex.quote(subject.store.url)}"
         what = "the winner" if result.defended else "the best so far"
-        command = (
-            f"autotune best --format yaml {which}",
-            f"{what} as YAML (or json, env, flags, set), to use it",
-        )
-        parts.append(Commands([command]))
+        form, others = form_to_use(result.study)
+        parts.append(Commands([(f"autotune best --format {form} {which}", f"{what} as {others}, to use it")]))
     return Section(title, parts, short=True)
 
 

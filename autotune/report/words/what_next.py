@@ -22,7 +22,7 @@ from autotune.store.records import StudyRecord
 def what_next(result: Result, space: str, program: str, store_option: str, budget: Budget) -> list[str]:
     """The winner in a form to use, the report, the trials, and how to go on searching."""
     study = f"--study {result.study.name}{store_option}"
-    form, others = _form(result.study)
+    form, others = form_to_use(result.study)
     winner = "the default" if result.is_default else "the winner"
     what = winner if result.defended else "the best so far"
     commands = []
@@ -68,7 +68,7 @@ def _in_vain(result: Result) -> bool:
     return result.best is None and bool(result.failures) and ended_otherwise
 
 
-def _form(study: StudyRecord) -> tuple[str, str]:
+def form_to_use(study: StudyRecord) -> tuple[str, str]:
     """The format in which the objective reads its knobs, and a text that names it and the others."""
     command = command_of(study)
     knobs = list(part_of(study.document, "space", "knobs"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import product
 from pathlib import Path
@@ -15,6 +16,7 @@ from autotune.report.pages.html import html_page
 from autotune.report.pages.page import Picture, Table
 from autotune.report.pages.study_page import study_page
 from autotune.report.spend import spend
+from autotune.session.opening.identity import COMMAND
 from autotune.space import Choice, IntegerRange, OrderedValues, Space
 from autotune.status import Status
 from autotune.store.store import Store
@@ -92,6 +94,16 @@ def test_how_to_use_what_was_found_is_said(tmp_path: Path) -> None:
         assert f"{command} the best so far as YAML" in text_of(html) and command in short
     own.verdict({"tile": 2, "layout": "row"})
     assert f"{command} the winner as YAML" in text_of(both(own.store)[0])
+
+
+def test_of_a_program_it_is_said_as_the_answer_says_it(tmp_path: Path) -> None:
+    """The page offered YAML where the answer of the search had a command line to paste."""
+    command = COMMAND + json.dumps({"arguments": ["./gemm", "--tile={tile}", "--layout={layout}"]})
+    own = Written(tmp_path, objective=command)
+    own.trial({"tile": 1, "layout": "row"}, 2.0, reason={"kind": "default"})
+    own.trial({"tile": 2, "layout": "row"}, 1.0)
+    said = text_of(both(own.store)[0])
+    assert "autotune best --format command" in said and "the best so far as a command line (or yaml" in said
 
 
 def test_a_rule_that_nobody_stated_stands_with_the_failures(tmp_path: Path) -> None:
