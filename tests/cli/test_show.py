@@ -124,6 +124,7 @@ def test_the_value_of_the_best_is_shown_also_where_the_default_has_none(tmp_path
 
 def test_where_all_failed_the_commonest_failure_is_shown(tmp_path: Path) -> None:
     """The JSON document alone had it."""
+
     def run(tile: int) -> float:
         raise RuntimeError(f"no {tile // 9}")
 
