@@ -7,6 +7,7 @@ standard streams start it themselves.)
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -20,14 +21,20 @@ from functools import cache
 from pathlib import Path
 
 LOADED = (
+    "autotune.cli.replay",
     "autotune.cli.search",
     "autotune.report.figures",
     "autotune.report.pages.html",
+    "autotune.report.pages.study_page",
     "autotune.report.unstated_rules",
     "autotune.report.words.shapes",
     "autotune.search.models.hypotheses",
+    "autotune.search.strategies.auto",
     "autotune.session.api",
+    "autotune.session.execution.workers",
     "autotune.space.reading.reader",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
     "ruamel.yaml",
 )
 """What takes long to load, and several tests need."""
@@ -103,5 +110,6 @@ def become(folder: str, environment: dict[str, str], arguments: list[str], strea
 if __name__ == "__main__":
     for module in LOADED:
         importlib.import_module(module)
+    gc.freeze()  # a collection in a process would write to all that it shares with this one, and so copy it
     serve(socket.socket(fileno=int(sys.argv[1])))
     runpy.run_module("autotune", run_name="__main__", alter_sys=True)

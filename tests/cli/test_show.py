@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+import autotune
 from autotune.cli import show
 from autotune.cli.show import KNOBS_WIDTH, say_study
 from autotune.report.text import MOST_OF_A_NAME
 from tests.cli.calling import call
-from tests.cli.conftest import autotune
 from tests.report.studies import Written
 
 
@@ -68,20 +69,23 @@ def test_of_a_value_without_bounds_the_beginning_is_shown() -> None:
         assert len(line) < MOST_OF_A_NAME + 50 and "... a=" in line
 
 
-def searched(folder: Path, objective: str, more: str = "") -> list[str]:
-    """The lines of `show` on a study of four configurations, of which tile 1 is the default."""
-    (folder / "objective.py").write_text(objective)
+def searched(folder: Path, objective: Callable[..., float], more: str = "") -> list[str]:
+    """The lines of `show` on a study of four configurations, of which tile 1 is the default.
+
+    It is searched in this process: what is shown does not depend on where it was measured.
+    """
+    (folder / "objective.py").write_text("def run(**knobs):\n    pass\n")
     knobs = "knobs: {tile: {values: [1, 2, 4, 8], default: 1}}"
-    (folder / "space.yaml").write_text(
-        f"autotune: 1\nname: s\nobjective: objective.py:run\n{knobs}\n{more}\n"
-    )
-    autotune(folder, "search", "space.yaml", "--store", "s.db")
-    return autotune(folder, "show", "s", "--store", "s.db").stdout.splitlines()
+    space = folder / "space.yaml"
+    space.write_text(f"autotune: 1\nname: s\nobjective: objective.py:run\n{knobs}\n{more}\n")
+    search = autotune.search_many if "workloads" in more else autotune.search
+    search(space, objective=objective, store=folder / "s.db")
+    return call(show.command, "s", "--store", folder / "s.db").stdout.splitlines()
 
 
 def test_the_winner_is_named_beside_the_best_readings_of_the_search(tmp_path: Path) -> None:
     """Only its value had been shown, and the first of the list, the luckiest reading, was taken for it."""
-    said = searched(tmp_path, "def run(tile):\n    return 1.0 / tile\n")
+    said = searched(tmp_path, lambda tile: 1.0 / tile)
     number = next(line.split()[0].removeprefix("#") for line in said if line.endswith("tile=8"))
     assert said[1:3] == ["winner of s", f"trial {number}: time 125 ms; the default 1 s"]
     assert "best by time in the search:" in said
@@ -105,18 +109,26 @@ def test_a_winner_stands_beside_the_strongest_baseline(tmp_path: Path) -> None:
 
 def test_an_answer_that_was_not_measured_again_is_called_so(tmp_path: Path) -> None:
     """It had looked like a winner; only the JSON document said that it was not defended."""
-    said = searched(tmp_path, "def run(tile):\n    return 1.0 / tile\n", "measure: {finalists: 0}")
+    said = searched(tmp_path, lambda tile: 1.0 / tile, "measure: {finalists: 0}")
     assert said[1] == "best so far of s, not measured again"
 
 
 def test_the_value_of_the_best_is_shown_also_where_the_default_has_none(tmp_path: Path) -> None:
-    said = searched(tmp_path, "def run(tile):\n    assert tile > 1\n    return 1.0 / tile\n")
+    def run(tile: int) -> float:
+        assert tile > 1
+        return 1.0 / tile
+
+    said = searched(tmp_path, run)
     assert said[2].endswith(": time 125 ms")
 
 
 def test_where_all_failed_the_commonest_failure_is_shown(tmp_path: Path) -> None:
     """The JSON document alone had it."""
-    said = searched(tmp_path, "def run(tile):\n    raise RuntimeError(f'no {tile // 9}')\n")
+
+    def run(tile: int) -> float:
+        raise RuntimeError(f"no {tile // 9}")
+
+    said = searched(tmp_path, run)
     assert said[1].startswith("no configuration succeeded") or "same mistake" in said[1]
     assert " ended as crashed, as trial 0: RuntimeError: no 0" in said[2]
 
@@ -124,5 +136,5 @@ def test_where_all_failed_the_commonest_failure_is_shown(tmp_path: Path) -> None
 def test_a_study_without_trials_has_no_empty_brackets(tmp_path: Path) -> None:
     """Of a workload that was held out ``0 trials ()`` was said."""
     workloads = "workloads: [{m: 4}, {m: 9, held_out: true}]"
-    said = searched(tmp_path, "def run(tile, m):\n    return m / tile\n", workloads)
+    said = searched(tmp_path, lambda tile, m: m / tile, workloads)
     assert said[0].endswith(": 0 trials") and said[1:3] == ["winner of s", "time 1.125 s; the default 9 s"]

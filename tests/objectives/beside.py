@@ -20,9 +20,13 @@ def planted(folder: Path, name: str, changes: tuple[tuple[str, str], ...], into:
     """A copy of a folder, ``into`` another, in which the file ``name`` has texts in the place of others."""
     copy = into / folder.name
     shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    text = (copy / name).read_text()
     for old, new in changes:
-        assert old in text, f"nothing to plant in the place of: {old}"
-        text = text.replace(old, new)
-    (copy / name).write_text(text)
+        changed(copy / name, old, new)
     return copy
+
+
+def changed(file: Path, old: str, new: str) -> None:
+    """Put one text in the place of another."""
+    text = file.read_text()
+    assert old in text, f"nothing to plant in the place of: {old}"
+    file.write_text(text.replace(old, new))

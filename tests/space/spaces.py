@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 
 from hypothesis import strategies as st
@@ -144,7 +145,11 @@ NUMBERS = st.one_of(
 )
 
 
-def _number_texts(names: list[str], counts: list[str]) -> st.SearchStrategy[str]:
+Texts = tuple[tuple[str, tuple[str, ...]], ...]
+"""Names of what is a text, each with its values."""
+
+
+def _number_texts(names: tuple[str, ...], counts: tuple[str, ...]) -> st.SearchStrategy[str]:
     leaves = st.one_of(*[st.just(name) for name in names + counts], NUMBERS.map(repr))
     if names:
         leaves = st.one_of(st.sampled_from(names), leaves)
@@ -164,10 +169,12 @@ def _number_texts(names: list[str], counts: list[str]) -> st.SearchStrategy[str]
     return st.recursive(leaves, more, max_leaves=5)
 
 
-def rule_texts(
-    names: list[str], counts: list[str], texts: list[tuple[str, list[str]]]
-) -> st.SearchStrategy[str]:
-    """Conditions over knobs that are numbers, over counts, and over knobs that are texts."""
+@cache
+def rule_texts(names: tuple[str, ...], counts: tuple[str, ...], texts: Texts) -> st.SearchStrategy[str]:
+    """Conditions over knobs that are numbers, over counts, and over knobs that are texts.
+
+    Kept, since making it takes longer than drawing from it.
+    """
     number = _number_texts(names, counts)
     sign = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
     tests: list[st.SearchStrategy[str]] = [
@@ -224,20 +231,22 @@ def knobs(draw: st.DrawFn, name: str) -> Knob:
             return OrderedValues(name, tuple(draw(st.lists(values, min_size=1, max_size=4, unique=True))))
 
 
-def _vocabulary(known: Sequence[Knob]) -> tuple[list[str], list[str], list[tuple[str, list[str]]]]:
-    names, counts, texts = [], [], []
+def _vocabulary(known: Sequence[Knob]) -> tuple[tuple[str, ...], tuple[str, ...], Texts]:
+    names: list[str] = []
+    counts: list[str] = []
+    texts: list[tuple[str, tuple[str, ...]]] = []
     for knob in known:
         match knob:
             case Permutation():
-                texts += [(f"{knob.name}[{p}]", list(knob.items)) for p in range(len(knob.items))]
+                texts += [(f"{knob.name}[{p}]", knob.items) for p in range(len(knob.items))]
             case Assignment():
-                texts += [(f"{knob.name}[{item!r}]", list(knob.options)) for item in knob.items]
+                texts += [(f"{knob.name}[{item!r}]", knob.options) for item in knob.items]
                 counts.append(f"count({knob.name}, 'i')")
             case Choice():
-                texts.append((knob.name, list(knob.choices)))
+                texts.append((knob.name, knob.choices))
             case _:
                 names.append(knob.name)
-    return names, counts, texts  # type: ignore[return-value]
+    return tuple(names), tuple(counts), tuple(texts)
 
 
 @st.composite

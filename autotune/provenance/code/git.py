@@ -39,6 +39,10 @@ class Output:
         return self.size > len(self.kept)
 
 
+NOTHING = Output(b"", 0, hashlib.sha256().hexdigest())
+"""What a command wrote that wrote nothing."""
+
+
 def ask(folder: Path, *arguments: str, seconds: float = 5.0) -> str | None:
     """What git writes to its standard output, as text; ``None`` where it fails or takes too long."""
     output = stream(folder, arguments, limit=64 << 20, seconds=seconds)

@@ -181,6 +181,8 @@ def _unreadable(root: Path) -> str:
 
 
 def _diff(root: Path, head: Commit, seconds: float) -> git.Output | None:
+    if not head.dirty:  # to ask would have git look at all files once more
+        return git.NOTHING
     against = head.commit
     if against is None:  # before the first commit: everything is new
         empty = git.ask(root, "hash-object", "-t", "tree", "/dev/null", seconds=seconds)

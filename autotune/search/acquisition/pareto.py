@@ -52,12 +52,12 @@ def hypervolume(points: Floats, reference: Floats) -> float:
     Points that are not below it in every goal add nothing. Two goals are swept once; each goal more is cut
     into slices between the points (While et al., IEEE Transactions on Evolutionary Computation 10(1), 2006).
     """
-    inside = points[np.all(points < reference, axis=1)]
+    inside = np.unique(points[np.all(points < reference, axis=1)], axis=0)
     if not inside.size:
         return 0.0
     if inside.shape[1] == 1:
         return float(reference[0] - inside.min())
-    front = np.unique(inside[non_dominated(inside)], axis=0)
+    front = inside[non_dominated(inside)]
     if front.shape[1] == 2:
         # By the first goal rising, the second falls: each point adds the strip up to the one before.
         before = np.append(reference[1], front[:-1, 1])

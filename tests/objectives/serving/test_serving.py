@@ -19,7 +19,7 @@ from autotune.errors import InputError
 from autotune.measure.objective import Infeasible, WrongAnswer
 from autotune.measure.workers.descendants import descendants
 from autotune.space.reading.reader import read_spec
-from tests.objectives.beside import importable, planted
+from tests.objectives.beside import changed, importable, planted
 from tests.objectives.ready import SPACES
 from tests.objectives.serving.small import SERVING, small_server
 
@@ -103,6 +103,12 @@ FAULTS = {
 }  # fmt: skip
 
 
+def impatient(copy: Path) -> Path:
+    """The copy of the folder, in which nobody waits for long for an answer that got lost."""
+    changed(copy / "load_generator.py", "PATIENCE = 10.0", "PATIENCE = 1.0")
+    return copy
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_is_wrong_is_always_caught(tmp_path: Path, fault: str) -> None:
     one = FAULTS[fault]
@@ -113,7 +119,7 @@ def test_what_is_wrong_is_always_caught(tmp_path: Path, fault: str) -> None:
         "    return model\n\n\nclass Answers:",
     )
     changes = ((one.old, one.new), helper)
-    serving = small_server(tmp_path, planted(SERVING, "batch_server.py", changes, tmp_path))
+    serving = small_server(tmp_path, impatient(planted(SERVING, "batch_server.py", changes, tmp_path)))
     with pytest.raises(WrongAnswer, match=one.says):
         serving.check(serving.load(one.knobs), np.random.default_rng(0))
 
@@ -121,10 +127,7 @@ def test_what_is_wrong_is_always_caught(tmp_path: Path, fault: str) -> None:
 def test_a_rate_at_which_an_answer_gets_lost_does_not_hold(tmp_path: Path) -> None:
     """It counted as one of the few that may be late."""
     changes = ((WRITES, f"request[:2] != b'\\7\\0' and {WRITES}"),)
-    folder = planted(SERVING, "batch_server.py", changes, tmp_path)
-    generator = folder / "load_generator.py"
-    generator.write_text(generator.read_text().replace("PATIENCE = 10.0", "PATIENCE = 1.0"))
-    serving = small_server(tmp_path, folder)
+    serving = small_server(tmp_path, impatient(planted(SERVING, "batch_server.py", changes, tmp_path)))
     loaded = serving.load(BATCHES)
     loaded.start = 2000.0
     with pytest.raises(WrongAnswer, match="of 600 requests 1 were never answered"):
@@ -143,34 +146,36 @@ def test_a_server_that_ends_says_why(tmp_path: Path, where: str) -> None:
     assert not _serving_below(os.getpid())
 
 
-def _serving_below(pid: int) -> list[int]:
-    """The processes below one that serve or ask."""
+def _serving_below(pid: int, folder: Path = SERVING) -> list[int]:
+    """The processes below one that serve or ask, with the code of a folder."""
     found = []
     for below in descendants(pid):
         try:
             said = Path(f"/proc/{below}/cmdline").read_bytes()
         except OSError:
             continue
-        if str(SERVING).encode() in said:
+        if str(folder).encode() in said:
             found.append(below)
     return found
 
 
 def test_nothing_is_left_behind_by_a_check_or_a_reading(tmp_path: Path) -> None:
-    serving = small_server(tmp_path, limit_ms=250)
+    folder = planted(SERVING, "serving.py", (("\nLIMITS = 10\n", "\nLIMITS = 4\n"),), tmp_path)
+    serving = small_server(tmp_path, folder, limit_ms=250)  # so that each rate is tried for a second
     loaded = serving.load({"max_batch": 16})
     serving.check(loaded, np.random.default_rng(0))
     found = serving.measure(loaded, np.random.default_rng(0))
     assert found["rate"] >= 20 and 0 < found["p99"] <= 0.25 and found["error"] < 1e-5
     assert 0.5 < loaded.start / found["rate"] < 1, "the next reading begins near it"
-    assert not _serving_below(os.getpid())
+    assert not _serving_below(os.getpid(), folder)
     from load_generator import Load
     from served import served
 
     with pytest.raises(ZeroDivisionError), served(serving.shape, serving.answers, loaded.knobs) as server:
-        assert server.ask(Load(1, 1e6, 0, 0.0, 1)).answered == 1 and len(_serving_below(os.getpid())) == 2
+        assert server.ask(Load(1, 1e6, 0, 0.0, 1)).answered == 1
+        assert len(_serving_below(os.getpid(), folder)) == 2
         raise ZeroDivisionError
-    assert not _serving_below(os.getpid())
+    assert not _serving_below(os.getpid(), folder)
 
 
 SEARCH = """

@@ -20,6 +20,7 @@ from autotune.provenance.code.repository import (
     DIFF_BYTES,
     UNTRACKED_BYTES,
     UNTRACKED_FILE_BYTES,
+    Diff,
     named_like_secret,
     read_commit,
     read_repository,
@@ -68,7 +69,7 @@ def test_a_clean_repository(project: Path) -> None:
     assert repository is not None and frozen.problem == ""
     assert repository.head.commit == git(project, "rev-parse", "HEAD").strip()
     assert (repository.head.branch, repository.head.dirty) == ("main", False)
-    assert repository.diff is not None and repository.diff.bytes == 0
+    assert repository.diff == Diff(hashlib.sha256(b"").hexdigest(), 0, False)
     assert repository.untracked == ()
     assert dict(frozen.artifacts) == {"source/gemm.c": b"int one;\n", "source/gemm.py": b"SIZE = 1\n"}
     assert [file.sha256 for file in frozen.files] == [
