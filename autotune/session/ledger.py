@@ -249,15 +249,17 @@ class Ledger:
     def take_over(self) -> bool:
         """Take over what searches that have died or ended since this one began have lost.
 
-        Returns whether there is anything to be handed out again. To be called when nothing else is left to
-        try: a trial that kills the whole search, as that one may have done, then comes last.
+        Not what this one has in flight: another search may have taken that for lost, and ended. Returns
+        whether there is anything to be handed out again. To be called when nothing else is left to try: a
+        trial that kills the whole search, as that one may have done, then comes last.
         """
         study_id = self.study.record.id
         close_dead(self.store, study_id)
         expire(self.store, study_id)
         open_here = {s.id for s in self.store.sessions(study_id) if s.finished_at is None and lives(s)}
         lost = self.store.trials(study_id, purpose="search", status=Status.LOST)
-        mine = [t for t in lost if t.session_id not in open_here and t.configuration in self.spec.space]
+        left = [t for t in lost if t.session_id not in open_here and t.id not in self._running]
+        mine = [t for t in left if t.configuration in self.spec.space]
         self._retry_lost(mine)
         return bool(self._to_retry)
 

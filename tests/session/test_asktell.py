@@ -83,6 +83,18 @@ def test_what_a_session_of_this_process_forgot_is_tried_again(tmp_path: Path) ->
         assert [again.id for again in session.ask()] == [trial.id]
 
 
+def test_what_is_in_flight_is_not_handed_out_again(tmp_path: Path) -> None:
+    """Another session had taken it for lost and left it, and the space had nothing else: it came twice."""
+    with opened(tmp_path, SPACE.replace("99", "1")) as session:
+        first, second = session.ask(2)
+        leases_run_out(tmp_path)
+        opened(tmp_path, SPACE.replace("99", "1")).close()
+        assert session.ask() == []
+        session.tell(first, loss=1.0)
+        session.tell(second, loss=2.0)
+        assert session.result().statuses == {"ok": 2}
+
+
 SIGNS: dict[str, Callable[[autotune.AskTell, AskedTrial], object]] = {
     "ask": lambda session, other: session.ask(),
     "report": lambda session, other: session.report(other, 1, loss=1.0),
