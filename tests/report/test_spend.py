@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from autotune.measure.outcome import TIMELINE
 from autotune.report.evidence import load_evidence
-from autotune.report.spend import spend
+from autotune.report.spend import covered, merged, spend
 from autotune.session.searches import close_dead
 from tests.report.studies import Written, generated
 
@@ -42,7 +45,19 @@ def test_gaps_have_causes(tmp_path: Path) -> None:
             "prepare": 5.0,
         }
     )
-    assert frame[frame["where"] == "device"]["seconds"].sum() == pytest.approx(frame.attrs["wall"])
+    on_device = frame[frame["where"] == "device"]
+    assert on_device["seconds"].sum() == pytest.approx(frame.attrs["wall"]) == 30.0
+    assert frame["share"].tolist() == pytest.approx((frame["seconds"] / 30.0).tolist())
+    assert frame.attrs["busy"] == pytest.approx((1.0 + 9.0 + 1.0) / 30.0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20))), st.integers(0, 25))
+def test_a_second_in_which_several_workers_prepared_is_one_second(
+    pairs: list[tuple[int, int]], until: int
+) -> None:
+    spans = [(float(min(pair)), float(max(pair))) for pair in pairs]
+    busy = {second for began, ended in spans for second in range(int(began), int(ended)) if second < until}
+    assert covered(merged(spans), np.array([float(until)])).tolist() == [len(busy)]
 
 
 def test_a_session_that_says_no_times_is_unaccounted_but_for_its_phases(tmp_path: Path) -> None:
