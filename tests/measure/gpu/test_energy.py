@@ -38,7 +38,14 @@ def test_a_known_power_comes_out(watts: float, run_seconds: float, step: float) 
 
 
 def test_only_what_lies_between_the_first_step_and_the_last_counts() -> None:
-    counter = [0, 10, 10, 30, 50, 50]  # joules; at what time of a step its runs ended is known, but not before
+    counter = [
+        0,
+        10,
+        10,
+        30,
+        50,
+        50,
+    ]  # joules; at what time of a step its runs ended is known, but not before
     looks = [Look(0.5 * i, float(joules), 4 * i) for i, joules in enumerate(counter)]
     assert energy_per_run(looks) == Energy(joules=40 / 12, watts=40 / 1.5, seconds=1.5, steps=2)
     assert energy_per_run(looks[:4]) is None  # two steps
