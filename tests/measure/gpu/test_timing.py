@@ -16,6 +16,7 @@ from autotune.measure.gpu.timing import (
     MOST_SETS,
     READING_SECONDS,
     RELATIVE_RESOLUTION,
+    ROUGH_SECONDS,
     Plan,
     Timer,
     most_sets,
@@ -153,6 +154,9 @@ def test_a_rough_time_is_right_and_leaves_the_first_call_out(seconds: float) -> 
         device.work("kernel", next(times, seconds))
 
     assert rough_seconds(device, call) == pytest.approx(seconds)
+    assert seconds < 1.01 * ROUGH_SECONDS or device.done.count("kernel") == 2, (
+        "a long kernel is not run for long"
+    )
 
 
 def test_marks_come_in_pairs_around_whole_batches() -> None:
