@@ -58,6 +58,7 @@ def test_a_recipe_of_another_source_is_stale() -> None:
     assert choose(CASE, [recipe(1024, 16, "old")], space(), "new").stale
     assert not choose(CASE, [recipe(1024, 16, "new")], space(), "new").stale
     assert not choose(CASE, [recipe(1024, 16)], space(), "new").stale
+    assert not choose(CASE, [recipe(1024, 16, "old")], space(), "").stale, "not known to be another"
 
 
 def test_a_recipe_of_other_packages_is_stale() -> None:

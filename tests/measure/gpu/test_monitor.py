@@ -111,6 +111,19 @@ def test_the_first_warm_up_is_long_and_the_next_short_until_the_device_has_idled
     assert monitor.steady_mhz == 1980
 
 
+def test_a_kernel_that_becomes_faster_is_run_until_its_time_is_steady() -> None:
+    device = Scripted()
+    monitor = monitor_of(device)
+    start = device.now
+
+    def run() -> None:
+        device.now += 1e-3 * (1.0 + max(start + 1.0 - device.now, 0.0))
+
+    monitor.warm_up(run, device, 1e-3)
+    assert 1.0 <= monitor.warmed <= 1.2
+    assert monitor.warmed == pytest.approx(device.now - start, abs=2.1 * PIECES_SECONDS)
+
+
 def test_a_settled_device_has_no_pause_behind_a_short_reading() -> None:
     device = Scripted()
     monitor = monitor_of(device)
