@@ -11,7 +11,7 @@ from autotune.errors import InputError
 from autotune.hook.lookup.choosing import choose, default, nearest_winners
 from autotune.hook.recipes.case import Case
 from autotune.hook.recipes.recipe import Recipe
-from autotune.space.knobs import OrderedValues
+from autotune.space.knobs import OrderedValues, Permutation
 from autotune.space.space import Space
 
 
@@ -73,3 +73,8 @@ def test_a_default_that_the_case_refuses_gives_way_to_what_is_near() -> None:
     assert default(space(limit=40)) == {"BLOCK": 32, "num_warps": 4}
     with pytest.raises(InputError, match=r"^no configuration satisfies 'BLOCK <= n' where n is 8\n"):
         default(space(limit=8))
+
+
+def test_a_kernel_has_no_knob_that_is_an_order() -> None:
+    with pytest.raises(InputError, match="the knob 'order' of a kernel is a number"):
+        choose(CASE, [], Space([Permutation("order", ("i", "j"))]))
