@@ -84,15 +84,15 @@ def test_a_check_that_came_ahead_took_no_time_of_the_device(tmp_path: Path) -> N
     spans = {
         "prepare": [BEGAN, BEGAN + 1, 0],
         "check": [BEGAN + 1, BEGAN + 4, 0],
-        "measure": [BEGAN + 4, BEGAN + 6, 0],
+        "measure": [BEGAN + 4, BEGAN + 4.5, 0],
     }
     written.trial(
-        {"tile": 1}, 1.0, facts={TIMELINE: spans}, phases={"prepare": 1.0, "check": 3.0, "measure": 2.0}
+        {"tile": 1}, 1.0, facts={TIMELINE: spans}, phases={"prepare": 1.0, "check": 3.0, "measure": 0.5}
     )
     written.store.close_session(written.session, "done")
     seconds = spend(load_evidence(written.store)).set_index("part")["seconds"].to_dict()
     assert seconds == pytest.approx(
-        {"starting": 4.0, "measure": 2.0, "ending": 4.0, "prepare": 1.0, "check ahead": 3.0}
+        {"starting": 4.0, "measure": 0.5, "ending": 5.5, "prepare": 1.0, "check ahead": 3.0}
     )
 
 
