@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from autotune.likeness import apart, distance
 
@@ -32,6 +34,19 @@ def test_a_group_of_named_facts_counts_as_its_facts() -> None:
     link = {"bandwidth": 1e9, "latency": 1e-3}
     assert apart(link, {"latency": 2e-3, "bandwidth": 1e9}) == pytest.approx(1.0)
     assert apart(link, {"bandwidth": 1e9}) is None
+
+
+ALONE = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.sampled_from(["a", "b"])
+FACTS = st.recursive(
+    ALONE, lambda few: st.lists(few, max_size=3) | st.dictionaries(st.sampled_from("mn"), few), max_leaves=4
+)
+
+
+@given(FACTS, FACTS)
+def test_any_two_facts_are_as_far_apart_alone_as_both_ways_and_beside_others(one: Any, other: Any) -> None:
+    found = apart(one, other)
+    assert apart(other, one) == found == apart([1, one], [1, other]) == apart({"a": one}, {"a": other})
+    assert apart(one, one) == 0.0
 
 
 @pytest.mark.parametrize("other", [0, -4, "4", True, math.inf])

@@ -105,7 +105,7 @@ def check(facts: Any, path: Path) -> FrozenMap:
     problems = []
     for name, value in facts.items():
         where = _where(facts, name, path)
-        fact = FACTS.get(name) if isinstance(name, str) else None
+        fact = FACTS.get(name)
         if fact is None:
             hint = nearest(str(name), FACTS)
             problems.append(Problem(f"no device has a fact {name!r}", where, ", ".join(FACTS), hint))

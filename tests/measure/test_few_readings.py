@@ -86,6 +86,12 @@ def test_what_has_no_noise_is_read_once_when_that_is_known() -> None:
     assert "without any noise" in str(outcomes[-1].facts["stopped"])
 
 
+def test_who_asks_for_so_many_readings_gets_three_where_there_is_no_noise() -> None:
+    """At least so many, unless the first three are equal: of others one is enough by then."""
+    runner = Runner(Tape([3.0] * 100), METRICS, MeasureSettings(min_readings=4, warmup=0))
+    assert [runner.measure(lambda: CONFIGURATION, seed).metrics["time"].n for seed in range(6)] == [3] * 6
+
+
 def test_noise_that_comes_after_all_is_looked_for_again() -> None:
     tape = Tape([*[3.0] * 9, 2.0, 2.1, *noisy()])
     runner = Runner(tape, METRICS, MeasureSettings(max_readings=4))

@@ -74,13 +74,13 @@ def test_a_profile_written_from_this_machines_facts_is_read_back(tmp_path: Path)
 def test_every_problem_is_reported_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text(
-        "kind: tpu\nwarpsize: 32\nsm_count: -3\ncores: true\n7: 8\nnames: [cpu, cpu]\nl3_bytes: 0\n"
+        "kind: tpu\nwarpsize: 32\nsm_count: 0\ncores: true\n7: 8\nnames: [cpu, cpu]\nl3_bytes: 0\n"
     )
     found = problems(path)
     assert len(found) == 6
     assert found[0].startswith(f"{path}:1:1: kind") and "cpu or gpu" in found[0]
     assert f"{path}:2:1: no device has a fact 'warpsize'" in found[1] and "'warp_size'" in found[1]
-    assert "sm_count" in found[2] and "-3" in found[2]
+    assert "sm_count" in found[2] and "cannot be 0" in found[2]
     assert "cores" in found[3] and "True" in found[3]
     assert "7" in found[4]
     assert "names" in found[5]

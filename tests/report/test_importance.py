@@ -43,12 +43,24 @@ def searched(folder: Path, count: int, *, together: bool = False) -> Written:
 
 
 def test_the_knobs_that_matter_come_first_and_an_idle_one_is_near_nothing(tmp_path: Path) -> None:
-    frame = importance(load_evidence(searched(tmp_path, 120).store))
+    written = searched(tmp_path, 120)
+    frame = importance(load_evidence(written.store))
     assert set(frame["knob"][:2]) == {"size", "mode"}
     idle = frame.set_index("knob").loc["idle"]
     assert idle["low"] < 0.05 and idle["importance"] < 0.05
     assert frame.attrs["left_out"] == 12
     assert frame.attrs["explained"] > 0.5
+    # Two knobs add to the logarithm of the time, each its own share of the variance.
+    known = [trial.configuration for trial in written.store.trials(written.study.id, status=Status.OK)]
+    adds = {
+        "size": np.var([abs(np.log2(float(str(one["size"]))) - 3) for one in known]),
+        "mode": np.var([2.0 * (one["mode"] == "b") for one in known]),
+    }
+    shares = frame.set_index("knob")["importance"]
+    for knob, variance in adds.items():
+        assert shares[knob] == pytest.approx(variance / sum(adds.values()), abs=0.15)
+    assert frame["share"].sum() == pytest.approx(1.0)
+    assert ((frame["low"] <= frame["importance"]) & (frame["importance"] <= frame["high"])).all()
 
 
 def test_it_is_said_that_the_variance_is_of_a_logarithm(tmp_path: Path) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from autotune.measure.facts import TIMELINE
 from autotune.report.evidence import load_evidence
-from autotune.report.spend import spend
+from autotune.report.spend import covered, merged, spend
 from autotune.session.searches import close_dead
 from tests.report.studies import Written, generated
 
@@ -42,7 +45,19 @@ def test_gaps_have_causes(tmp_path: Path) -> None:
             "prepare": 5.0,
         }
     )
-    assert frame[frame["where"] == "device"]["seconds"].sum() == pytest.approx(frame.attrs["wall"])
+    on_device = frame[frame["where"] == "device"]
+    assert on_device["seconds"].sum() == pytest.approx(frame.attrs["wall"]) == 30.0
+    assert frame["share"].tolist() == pytest.approx((frame["seconds"] / 30.0).tolist())
+    assert frame.attrs["busy"] == pytest.approx((1.0 + 9.0 + 1.0) / 30.0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20))), st.integers(0, 25))
+def test_a_second_in_which_several_workers_prepared_is_one_second(
+    pairs: list[tuple[int, int]], until: int
+) -> None:
+    spans = [(float(min(pair)), float(max(pair))) for pair in pairs]
+    busy = {second for began, ended in spans for second in range(int(began), int(ended)) if second < until}
+    assert covered(merged(spans), np.array([float(until)])).tolist() == [len(busy)]
 
 
 def test_a_session_that_says_no_times_is_unaccounted_but_for_its_phases(tmp_path: Path) -> None:
@@ -69,15 +84,15 @@ def test_a_check_that_came_ahead_took_no_time_of_the_device(tmp_path: Path) -> N
     spans = {
         "prepare": [BEGAN, BEGAN + 1, 0],
         "check": [BEGAN + 1, BEGAN + 4, 0],
-        "measure": [BEGAN + 4, BEGAN + 6, 0],
+        "measure": [BEGAN + 4, BEGAN + 4.5, 0],
     }
     written.trial(
-        {"tile": 1}, 1.0, facts={TIMELINE: spans}, phases={"prepare": 1.0, "check": 3.0, "measure": 2.0}
+        {"tile": 1}, 1.0, facts={TIMELINE: spans}, phases={"prepare": 1.0, "check": 3.0, "measure": 0.5}
     )
     written.store.close_session(written.session, "done")
     seconds = spend(load_evidence(written.store)).set_index("part")["seconds"].to_dict()
     assert seconds == pytest.approx(
-        {"starting": 4.0, "measure": 2.0, "ending": 4.0, "prepare": 1.0, "check ahead": 3.0}
+        {"starting": 4.0, "measure": 0.5, "ending": 5.5, "prepare": 1.0, "check ahead": 3.0}
     )
 
 

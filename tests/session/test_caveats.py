@@ -8,9 +8,43 @@ from typing import Any
 import pytest
 
 from autotune.measure.outcome import Estimate
-from autotune.session.caveats import MOST_OF_A_MESSAGE, doubtful, fallen, fell, noiseless
+from autotune.session.caveats import (
+    MOST_OF_A_MESSAGE,
+    doubtful,
+    fallen,
+    fell,
+    noiseless,
+    nothing_found,
+    unchecked,
+)
+from autotune.session.result import EXHAUSTED
+from autotune.session.same_failure import MISTAKEN
 from autotune.space.spec import MetricSpec
 from autotune.store.records import VerdictRecord
+
+
+@pytest.mark.parametrize(
+    ("statuses", "reason", "changed", "said"),
+    [
+        ({}, EXHAUSTED, False, "no configuration satisfies the constraints"),
+        ({"crashed": 4}, EXHAUSTED, False, "no configuration succeeded"),
+        ({"crashed": 4}, MISTAKEN, False, "all trials failed by the same mistake"),
+        ({"crashed": 4}, "interrupted", True, "no configuration succeeded"),
+        ({"running": 1}, "interrupted", True, "no trial has finished"),
+        ({"ok": 1, "crashed": 4}, EXHAUSTED, True, "outside it 1 did"),
+    ],
+)
+def test_why_there_is_no_answer(statuses: dict[str, int], reason: str, changed: bool, said: str) -> None:
+    assert said in nothing_found(statuses, reason, changed)
+
+
+def test_each_bound_that_was_not_checked_is_named() -> None:
+    study: Any = SimpleNamespace(
+        metrics=[{"name": "time"}, {"name": "error", "at_most": 0}, {"name": "rate", "at_least": 0}]
+    )
+    assert "reported error, rate, so" in unchecked(study, {})
+    assert "reported rate, so" in unchecked(study, {"error": Estimate.of_one(0.0)})
+    assert unchecked(study, {name: Estimate.of_one(0.0) for name in ("error", "rate")}) == ""
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from statistics import mean
 
 import pytest
 
-from autotune.session.forecast import Cost, duration, mean_cost, seconds_of_finale
+from autotune.session.forecast import Cost, duration, mean_cost, seconds_of_finale, trials_to_go
 from autotune.space.reading.reader import read_family
 
 
@@ -72,3 +72,23 @@ def test_what_comes_after_the_time_of_the_search(tmp_path: Path, says: str, seco
     space = tmp_path / "space.yaml"
     space.write_text(f"autotune: 1\nname: given\n{says}\nknobs: {{a: {{values: [1, 2]}}}}\n")
     assert seconds_of_finale(read_family(space, device={})) == seconds
+
+
+@pytest.mark.parametrize(
+    ("budget", "most", "tried", "to_go"),
+    [
+        ("trials: 100", 30, 0, 30),
+        ("trials: 20", 30, 5, 15),
+        ("trials: 20", 30, 21, 0),  # with a smaller budget than before
+        ("trials: 20", 10_000_000, 0, 20),
+        ("time: 10s", 30, 5, 25),
+        ("time: 10s", 10_000_000, 0, None),  # nobody waits for so many
+    ],
+)
+def test_the_budget_and_the_space_bound_how_many_trials_are_left(
+    tmp_path: Path, budget: str, most: int, tried: int, to_go: int | None
+) -> None:
+    space = tmp_path / "space.yaml"
+    knobs = f"knobs: {{a: {{range: [1, {most}]}}}}"
+    space.write_text(f"autotune: 1\nname: given\nobjective: o.py:f\nbudget: {{{budget}}}\n{knobs}\n")
+    assert trials_to_go(read_family(space, device={}).specs[0], tried) == to_go

@@ -43,7 +43,8 @@ def test_a_number_may_be_of_any_kind(tmp_path: Path, one: Any) -> None:
 
 @pytest.mark.parametrize("several", [[1.0, 2.0, 3.0], (1, 2, 3), np.array([1.0, 2.0, 3.0])])
 def test_readings_may_be_any_sequence(tmp_path: Path, several: Any) -> None:
-    outcome = outcome_of(spec(tmp_path), {"time": several, "error": np.float32(0.5)}, "ok")
+    outcome = outcome_of(spec(tmp_path), {"time": several, "error": np.float32(0.5)}, "ok", peak_memory=0)
+    assert outcome.peak_memory == 0
     assert outcome.status is Status.OK and outcome.metrics["time"].value == 2.0 and len(outcome.readings) == 4
 
 

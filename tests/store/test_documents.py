@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +54,19 @@ def test_what_json_refuses_is_written_in_other_words() -> None:
     circle: dict[object, object] = {1: "one"}
     circle["self"] = circle
     assert decode(encode(circle))["1"] == "one"
+
+
+@given(JSON)
+def test_what_stands_beside_a_key_that_json_refuses_comes_back(document: object) -> None:
+    assert decode(encode({(1, 2): document})) == {"(1, 2)": document}
+
+
+@pytest.mark.parametrize(
+    "value", [{3, 1, 2}, frozenset({3, 1, 2}), (1, 2, 3), np.array([1, 2, 3]), [1, np.int64(2), 3]]
+)
+def test_collections_of_other_kinds_become_lists(value: object) -> None:
+    assert decode(encode({"a": value})) == {"a": [1, 2, 3]}
+    assert decode(encode({None: 0, (): value})) == {"None": 0, "()": [1, 2, 3]}
 
 
 @pytest.mark.parametrize("text", ["", '{"a":', '{"a";1}', "[" * 100_000])

@@ -80,7 +80,7 @@ class ReadyThreads:
 def at_once(found: Mapping[int, int], before: Collection[int]) -> int:
     """How many threads are ready at once, of ``found`` by process, of which ``before`` were there already."""
     lasting = sum(ready for pid, ready in found.items() if pid in before)
-    return max([lasting, *(ready for pid, ready in found.items() if pid not in before)])
+    return max([lasting, *found.values()])
 
 
 def ready_by_process(pid: int, cores: Set[int], below: int = 0) -> dict[int, int]:

@@ -26,10 +26,10 @@ class Look:
     """One look at the counter."""
 
     at: float
-    """When, in seconds on some clock."""
+    """When, in seconds on some clock; later than any look before it."""
     joules: float
     runs: int
-    """How many runs had ended by then."""
+    """How many runs had ended by then: more than at any look before it."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,5 @@ def energy_per_run(looks: Sequence[Look]) -> Energy | None:
     if len(steps) < 3:
         return None
     first, last = looks[steps[0]], looks[steps[-1]]
-    runs, seconds = last.runs - first.runs, last.at - first.at
-    if runs <= 0 or seconds <= 0:
-        return None
-    joules = last.joules - first.joules
-    return Energy(joules / runs, joules / seconds, seconds, len(steps) - 1)
+    joules, seconds = last.joules - first.joules, last.at - first.at
+    return Energy(joules / (last.runs - first.runs), joules / seconds, seconds, len(steps) - 1)

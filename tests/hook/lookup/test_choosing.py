@@ -11,7 +11,7 @@ from autotune.errors import InputError
 from autotune.hook.lookup.choosing import choose, default, nearest_winners
 from autotune.hook.recipes.case import Case
 from autotune.hook.recipes.recipe import Recipe
-from autotune.space.knobs import OrderedValues
+from autotune.space.knobs import OrderedValues, Permutation
 from autotune.space.space import Space
 
 
@@ -58,6 +58,7 @@ def test_a_recipe_of_another_source_is_stale() -> None:
     assert choose(CASE, [recipe(1024, 16, "old")], space(), "new").stale
     assert not choose(CASE, [recipe(1024, 16, "new")], space(), "new").stale
     assert not choose(CASE, [recipe(1024, 16)], space(), "new").stale
+    assert not choose(CASE, [recipe(1024, 16, "old")], space(), "").stale, "not known to be another"
 
 
 def test_a_recipe_of_other_packages_is_stale() -> None:
@@ -72,3 +73,8 @@ def test_a_default_that_the_case_refuses_gives_way_to_what_is_near() -> None:
     assert default(space(limit=40)) == {"BLOCK": 32, "num_warps": 4}
     with pytest.raises(InputError, match=r"^no configuration satisfies 'BLOCK <= n' where n is 8\n"):
         default(space(limit=8))
+
+
+def test_a_kernel_has_no_knob_that_is_an_order() -> None:
+    with pytest.raises(InputError, match="the knob 'order' of a kernel is a number"):
+        choose(CASE, [], Space([Permutation("order", ("i", "j"))]))

@@ -38,10 +38,17 @@ def test_a_logarithmic_range_stays_one() -> None:
     assert hull(one, other) == FloatDistribution(1e-6, 1.0, log=True)
 
 
+def test_a_step_is_kept_where_the_values_of_both_lie_on_it() -> None:
+    one = FloatDistribution(0.0, 1.0, step=0.25)
+    assert hull(one, FloatDistribution(0.5, 2.0, step=0.25)) == FloatDistribution(0.0, 2.0, step=0.25)
+    assert hull(one, FloatDistribution(0.125, 1.125, step=0.25)) == FloatDistribution(0.0, 1.125)
+
+
 def test_what_has_nothing_in_common() -> None:
     for other in (FloatDistribution(0, 9), IntDistribution(1, 9, log=True), CategoricalDistribution([1, 2])):
-        with pytest.raises(ValueError, match="no range in common"):
-            hull(IntDistribution(1, 9), other)
+        for pair in ((IntDistribution(1, 9), other), (other, IntDistribution(1, 9))):
+            with pytest.raises(ValueError, match="no range in common"):
+                hull(*pair)
     with pytest.raises(ValueError, match="is no range"):
         nearest(1, CategoricalDistribution([1, 2]))
 

@@ -68,6 +68,18 @@ def test_a_warm_up_ends_when_times_and_clocks_are_steady() -> None:
     assert not rule.done(at[:ends], times[:ends], clocks[:ends])
 
 
+def test_a_warm_up_waits_for_two_windows_of_times_and_of_the_clocks_that_the_driver_tells() -> None:
+    rule = WarmUp(least_seconds=0.2, window=3)
+    at = [0.1 * i for i in range(1, 13)]
+    told: list[float | None] = [1980.0, None] * 6
+
+    def first(clocks: list[float | None]) -> int:
+        return next(n for n in range(1, 13) if rule.done(at[:n], [1.0] * n, clocks[:n]))
+
+    assert first([None] * 12) == 6
+    assert first(told) == 11
+
+
 @given(st.lists(st.floats(0.1, 10), min_size=1, max_size=40))
 def test_a_warm_up_is_neither_too_short_nor_endless(times: list[float]) -> None:
     rule = WarmUp()

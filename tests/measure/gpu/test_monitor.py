@@ -111,6 +111,39 @@ def test_the_first_warm_up_is_long_and_the_next_short_until_the_device_has_idled
     assert monitor.steady_mhz == 1980
 
 
+def test_a_kernel_that_becomes_faster_is_run_until_its_time_is_steady() -> None:
+    device = Scripted()
+    monitor = monitor_of(device)
+    start = device.now
+
+    def to_go(seconds: float) -> float:
+        return max(start + seconds - device.now, 0.0)
+
+    def run() -> None:
+        device.now += 1e-3 * (1.0 + to_go(1.0))
+
+    def look() -> None:
+        device.state = replace(GOOD, sm_clock_mhz=1980 - 500 * to_go(0.5))
+
+    device.looks = look
+    monitor.warm_up(run, device, 1e-3)
+    assert 1.0 <= monitor.warmed <= 1.2 and monitor.steady_mhz == 1980
+    assert monitor.warmed == pytest.approx(device.now - start, abs=2.1 * PIECES_SECONDS)
+
+
+def test_a_limit_of_power_acts_late_and_is_seen_nevertheless() -> None:
+    device = Scripted()
+    late = device.now + 0.9 * COLD_START.least_seconds
+
+    def look() -> None:
+        device.state = replace(GOOD, throttle_reasons=REASONS["power_cap"] if device.now > late else 0)
+
+    device.looks = look
+    monitor = monitor_of(device)
+    monitor.warm_up(device.run, device, 1e-3)
+    assert monitor.capped and monitor.at_limit
+
+
 def test_a_settled_device_has_no_pause_behind_a_short_reading() -> None:
     device = Scripted()
     monitor = monitor_of(device)

@@ -33,11 +33,12 @@ def looks(until: float, each: float = 4e-3, counter: float = 0.1) -> tuple[list[
 
 
 def test_what_was_drawn_is_known_between_two_steps_of_the_counter() -> None:
-    seen, times = looks(0.39)
-    window = window_of(seen, times)
-    assert window.watts == pytest.approx(WATTS, rel=0.03)
-    first, last = 25, 75  # readings behind the first step, and before the last
-    assert window.seconds == pytest.approx(sum(times[first:last]) / (last - first), abs=1.0)
+    each, counter = 1 / 256, 1 / 8
+    window = window_of(*looks(0.39, each, counter))
+    readings = range(32, 96)  # behind the first step, and before the third
+    assert window.seconds == sum(readings) / len(readings)
+    assert window.watts == WATTS
+    assert window.uncertain == pytest.approx(each / math.sqrt(6) / (2 * counter))
 
 
 @pytest.mark.parametrize(

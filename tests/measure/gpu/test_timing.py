@@ -16,6 +16,7 @@ from autotune.measure.gpu.timing import (
     MOST_SETS,
     READING_SECONDS,
     RELATIVE_RESOLUTION,
+    ROUGH_SECONDS,
     Plan,
     Timer,
     most_sets,
@@ -24,7 +25,7 @@ from autotune.measure.gpu.timing import (
 )
 from tests.measure.gpu.fakes import FakeDevice
 
-TIMES = st.floats(1e-7, 10.0)
+TIMES = st.floats(-7.0, 1.0).map(lambda power: 10.0**power)
 
 
 @given(TIMES, st.integers(1, MOST_SETS), st.sampled_from(["cold", "warm"]))
@@ -50,7 +51,7 @@ def test_long_kernels_are_called_once_without_a_graph() -> None:
 @given(st.integers(0, 1 << 40), st.integers(0, 1 << 40))
 def test_sets_stay_within_a_quarter_of_the_free_memory(size: int, free: int) -> None:
     sets = most_sets(size, free, "cold")
-    assert 1 <= sets <= MOST_SETS
+    assert 1 <= sets <= MOST_SETS and isinstance(sets, int)
     assert sets == 1 or sets * size <= free / 4
     assert most_sets(size, free, "warm") == 1
 
@@ -65,6 +66,14 @@ def test_a_cold_reading_flushes_before_each_batch_outside_the_marks() -> None:
         *["flush", "mark", "set 0", "set 1", "set 2", "mark"] * 2,
         "wait",
     ]
+    assert timer.describe() == {
+        "caches": "cold",
+        "calls": 3,
+        "batches": 2,
+        "launched": "calls",
+        "sets": 3,
+        "flushed_bytes": device.flush_bytes,
+    }
 
 
 def test_what_is_handed_over_behind_a_reading_is_not_in_it() -> None:
@@ -105,6 +114,7 @@ def test_short_batches_are_replayed() -> None:
     device.done.clear()
     assert timer.read() == pytest.approx(5e-6)
     assert timer.captured and device.done.count("replay") == 3 and not timer.graph_problem
+    assert timer.describe() == {"caches": "warm", "calls": 4, "batches": 3, "launched": "graph"}
 
 
 @pytest.mark.parametrize("captures", [True, False])
@@ -144,6 +154,9 @@ def test_a_rough_time_is_right_and_leaves_the_first_call_out(seconds: float) -> 
         device.work("kernel", next(times, seconds))
 
     assert rough_seconds(device, call) == pytest.approx(seconds)
+    assert seconds < 1.01 * ROUGH_SECONDS or device.done.count("kernel") == 2, (
+        "a long kernel is not run for long"
+    )
 
 
 def test_marks_come_in_pairs_around_whole_batches() -> None:

@@ -31,6 +31,7 @@ LOST_PEER = Raised("crashed", "ConnectionError: the peer is gone", at=2.0)
             "rank 1 was killed at the memory cap of its device, 128 MiB",
         ),
         ([state(0, exit_code=1), state(1, exit_code=-11)], Status.CRASHED, "rank 1 died by SIGSEGV"),
+        ([state(0, exit_code=0), state(1, exit_code=-9)], Status.CRASHED, "rank 1 died by SIGKILL"),
         ([state(0, raised=LOST_PEER), state(1, exit_code=3)], Status.CRASHED, "rank 1 exited with code 3"),
         (
             [state(0, raised=LOST_PEER), state(1, raised=Raised("diverged", "loss is nan", at=1.0))],
@@ -43,6 +44,7 @@ LOST_PEER = Raised("crashed", "ConnectionError: the peer is gone", at=2.0)
             "rank 1 gave no sign for 9.0 s, in 'compute' at step 4; rank 0 in 'communicate' at step 3",
         ),
         ([state(0, "wait", 3), state(1, "wait", 2)], Status.TIMEOUT, "rank 1 gave no sign"),
+        ([state(0, at=5.0), state(1, at=2.0)], Status.TIMEOUT, "rank 1 gave no sign for 7.0 s"),
         ([state(0, step=1), state(1, step=5, stopped=True)], Status.TIMEOUT, "rank 1 is stopped (SIGSTOP)"),
         ([state(0, finished=True), state(1, step=9)], Status.TIMEOUT, "rank 1 gave no sign"),
         # A sign of life that came after the clock was read: it had been silent for -0.0 s.
@@ -56,6 +58,12 @@ def test_the_first_cause_that_explains_the_others_counts(
     assert found.status is status and says in str(found)
 
 
+@pytest.mark.parametrize(("code", "ended"), [(3, (3, None)), (0, (0, None)), (-11, (None, 11))])
+def test_how_a_rank_ended_stands_in_the_outcome(code: int, ended: tuple[int | None, int | None]) -> None:
+    found = verdict([state(0), state(1, exit_code=code)], now=9.0)
+    assert (found.exit_code, found.signal) == ended
+
+
 def test_other_ends_of_a_call() -> None:
     assert "rank 0 is the last after 3 s" in str(verdict([state(0)], 9.0, overdue=3.0))
     refused = verdict([state(0, raised=Raised("infeasible", "no such thing", at=1.0))], 9.0)
@@ -66,7 +74,8 @@ def test_other_ends_of_a_call() -> None:
 def test_who_is_slow_is_judged_by_the_others() -> None:
     assert slow_ranks([1.0, 1.1, 1.2]) == ()
     assert slow_ranks([1.0, 1.1, 2.0]) == ("rank 2 was busy for 2 s, the others for 1.1 s",)
-    assert slow_ranks([0.001, 0.01]) == (), "a difference that nobody feels"
+    assert slow_ranks([2.0, 1.0, 1.1]) == ("rank 0 was busy for 2 s, the others for 1.1 s",)
+    assert slow_ranks([0.001, 0.01]) == slow_ranks([0.03, 0.06]) == (), "a difference that nobody feels"
     assert slow_ranks([5.0]) == ()
 
 

@@ -42,6 +42,16 @@ def test_what_may_be_good_is_read_anew_once_it_has_settled(incumbent: Estimate |
     assert bool(looked) == (incumbent is not None)
 
 
+def test_what_the_check_has_read_counts_also_after_it_has_settled() -> None:
+    """It is not read again, so its bound would be said not to have been checked."""
+    sprinter = Sprinter(1.0, 1.1)
+    sprinter.checked = {"error": 0.01}
+    outcome = measure(sprinter, incumbent=Estimate(0.95, 0.94, 0.96, 9))
+    assert outcome.metrics["error"].value == 0.01
+    assert [r.discarded for r in outcome.readings if r.metric == "error"] == [""]
+    assert "unsettled" in [r.discarded for r in outcome.readings]
+
+
 def test_what_is_far_worse_at_first_look_is_not_waited_for() -> None:
     sprinter = Sprinter(2.0, 2.2)
     outcome = measure(sprinter, incumbent=Estimate(1.0, 0.99, 1.01, 9))

@@ -28,6 +28,7 @@ DECIDED = [
     (["m <= 20"], "m <= 10", None),
     (["not (m % 8 == 0)"], "m % 4 == 0", None),
     (["not (m > 4 and n > 4)"], "m > 5", None),
+    (["not (m > 4 and n > 4)", "n > 8"], "m > 5", False),
     ([], "1 < m <= 3", None),
 ]
 

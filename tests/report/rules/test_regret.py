@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,6 +73,26 @@ def test_the_left_out_workload_takes_its_own_finding_with_it() -> None:
     # A winner that two searches found is not lost with one of them.
     shared = table([[1.0, 0.0], [1.0, 0.0]], [set(), {0, 1}])
     assert left_out(nearest_policy, shared).mean == pytest.approx(1)
+
+
+def test_what_only_the_left_out_workload_has_found_is_not_to_be_chosen_for_it() -> None:
+    # The winner of row 0 is best everywhere, but without that row nobody had heard of it.
+    known = table([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]], [set(), {0}])
+    for policy in (single_policy, nearest_policy):
+        assert left_out(policy, known).mean == pytest.approx(math.exp(1 / 3))
+    assert known.without([0])[1] == [0]
+    assert replace(known, default=None).without([1])[0].default is None
+
+
+def test_from_no_other_workload_nothing_is_learned() -> None:
+    assert left_out(single_policy, table([[1.0, 0.0]])).workloads == 0
+
+
+def test_a_workload_for_which_nothing_works_takes_its_rules_with_it() -> None:
+    forbidden = np.array([[False, False], [True, False]])
+    known = table([[NAN, NAN], [0.0, 1.0]], forbidden=forbidden).working()
+    assert known.workloads == ({"m": 16},)
+    assert regret_of(lambda w: (0, 1), known).mean == pytest.approx(math.e)
 
 
 def test_the_default_is_known_without_the_search_that_found_nothing_better() -> None:

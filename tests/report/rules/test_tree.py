@@ -67,8 +67,9 @@ def test_what_one_number_decides_is_one_question() -> None:
     assert node.total == 0
 
 
-def test_two_levels_find_what_no_single_question_improves() -> None:
-    workloads = [{"m": m, "n": n} for m in (1, 9) for n in (1, 9)]
+@pytest.mark.parametrize("values", [(1, 9), ("half", "single")])
+def test_two_levels_find_what_no_single_question_improves(values: tuple[int | str, ...]) -> None:
+    workloads = [{"m": m, "n": n} for m in values for n in values]
     either = regrets([[0, 1], [1, 0], [1, 0], [0, 1]])
     node = grow(workloads, ["m", "n"], either)
     assert node.total == 0
@@ -84,6 +85,11 @@ def test_where_one_configuration_is_best_there_is_one_leaf() -> None:
 def test_of_equals_the_one_with_the_better_worst_case_is_taken() -> None:
     node = grow([{"m": 1}, {"m": 1}], ["m"], regrets([[0.4, 0.2], [0.0, 0.2]]))
     assert node.take[0] == 1
+
+
+def test_a_better_mean_comes_before_a_better_worst_case() -> None:
+    node = grow([{"m": 1}] * 3, ["m"], regrets([[0.0, 0.3], [0.0, 0.3], [0.4, 0.3]]))
+    assert node.take == (0, 1)
 
 
 def test_a_hole_weighs_more_than_any_regret() -> None:
@@ -105,7 +111,7 @@ def test_pruning_gives_ever_smaller_trees_from_all_to_one_leaf() -> None:
     assert sizes[-1] == 1
     assert sizes == sorted(sizes, reverse=True)
     for most in range(1, whole.leaves + 1):
-        assert limited(whole, most).leaves <= most
+        assert limited(whole, most).leaves == max(size for size in sizes if size <= most)
 
 
 @settings(max_examples=40, deadline=None)

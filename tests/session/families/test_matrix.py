@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,11 @@ def test_where_there_is_no_ratio_it_is_said_of_what(tmp_path: Path) -> None:
         pytest.raises(InputError, match=r"rate is -2 in rows#\d \(m 32\) with tile 1\n.*values above 0"),
     ):
         make_rule(store, store.study("rows"))
+    with Store.open(str(tmp_path / "s.db"), readonly=True) as store:
+        matrix = load_matrix(store, family_of(store, store.study("rows")))
+    none = tuple(tuple(replace(cell, value=max(cell.value, 0.0)) for cell in row) for row in matrix.cells)
+    with pytest.raises(InputError, match="rate is 0 in rows"):
+        _ = replace(matrix, cells=none).losses
 
 
 def test_the_table_says_which_way_its_ratios_are(tmp_path: Path) -> None:

@@ -68,3 +68,29 @@ def test_what_became_of_a_study_that_was_learned_from(tmp_path: Path) -> None:
     with Store.open(file) as store:
         store.delete([1])
     assert said() == ["study #1, which it learned from, is no longer in the store"]
+
+
+def test_what_other_software_has_proposed(tmp_path: Path) -> None:
+    file = tmp_path / "study.db"
+    with AskTell(spec(tmp_path), Store.open(file), capture()) as session:
+        session.ask(1)
+
+    def said(sql: str) -> list[str]:
+        with sqlite3.connect(file) as database:
+            database.execute(sql)
+        with Store.open(file, readonly=True) as store:
+            study = store.study()
+            return list(doubts(store, study, store.trials(study.id), store.sessions(study.id)[0].id, 0))
+
+    (code,) = said("UPDATE sessions SET settings = json_set(settings, '$.engine.code', 'other')")
+    assert code.startswith("the code of autotune's strategies or spaces has changed")
+    (version,) = said("UPDATE sessions SET settings = json_set(settings, '$.engine.version', '0.0')")
+    assert version.startswith("autotune 0.0 proposed, and this is ")
+    *others, processor = said(
+        "UPDATE environments SET document = json_set(json_remove(document, '$.packages.scipy'),"
+        " '$.packages.numpy', '0.1', '$.python.version', '2.7', '$.machine.processor.name', 'Z80')"
+    )
+    begins = ["autotune 0.0", "numpy was 0.1 and is", "scipy was not there and is", "Python was 2.7 and is"]
+    assert [text[: len(begin)] for text, begin in zip(others, begins, strict=True)] == begins
+    assert processor.startswith("the processor was Z80 and is")
+    assert "the environment of the search is not in the store" in said("DELETE FROM environments")

@@ -58,6 +58,7 @@ def test_units_do_not_matter(one: Any, other: Any, precision: float, scale: floa
         ((-2.0, -2.1, -1.9), (-1.0, -1.1, -0.9), True),
         ((-0.1, -0.6, 0.4), (0.1, -0.4, 0.6), False),
         ((-100.5, -100.5, -100.5), (-100.0, -100.0, -100.0), False),  # within 1 %
+        ((-101.005, -101.005, -101.005), (-100.0, -100.0, -100.0), False),  # 1 % of the larger one
         ((-0.0012, -0.0012, -0.0012), (-0.001, -0.001, -0.001), True),
         ((-2.0, -9.0, -1.9), (-1.0, -1.1, 9.0), True),  # only the sides that face each other count
         ((-2.0, -2.1, -1.9), (-1.0, -2.5, -0.9), False),
@@ -77,8 +78,10 @@ def test_the_spread_is_pooled_over_configurations_of_any_speed() -> None:
     assert found.freedom == 3
     assert found.deviation == pytest.approx(math.sqrt((0.5 + 2.0) / 3))
     assert spread_of([[1.0], [2.0], []]) is None
-    linear = spread_of([[-1.0, 1.0]])
-    assert linear is not None and not linear.logarithmic and linear.deviation == pytest.approx(math.sqrt(2))
+    for pair in ([-1.0, 1.0], [0.0, 2.0]):  # an exact answer has an error of 0
+        linear = spread_of([pair])
+        assert linear is not None and not linear.logarithmic
+        assert linear.deviation == pytest.approx(math.sqrt(2))
 
 
 @given(st.lists(st.lists(st.floats(1e-3, 1e3), max_size=5), max_size=5), st.floats(1e-3, 1e3))
@@ -152,6 +155,7 @@ def test_what_would_have_been_noticed_is_said() -> None:
     value = 1.0 + found
     assert apart(one, (value * 1.001, value * 0.98, value * 1.03), 0.01)
     assert resolution(one, (-1.0, -2.0, 1.0), 0.01) is None
+    assert resolution(one, (0.9, 0.0, 1.1), 0.01) is None  # it may be 0
     assert resolution(one, (0.9, 0.5, math.inf), 0.01) is None
     assert resolution(one, (math.inf, 1.6, math.inf), 0.01) is None
 
