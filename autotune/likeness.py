@@ -12,8 +12,11 @@ STRANGE = 10.0
 
 
 def distance(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
-    """The Euclidean distance between two workloads; :func:`apart` gives the distance of each value."""
-    found = (apart(value, other.get(name)) for name, value in one.items())
+    """The Euclidean distance between two workloads; :func:`apart` gives the distance of each value.
+
+    A value that only one of them has cannot be compared.
+    """
+    found = (apart(one.get(name), other.get(name)) for name in {**one, **other})
     return math.hypot(*(STRANGE if each is None else each for each in found))
 
 

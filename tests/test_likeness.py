@@ -22,6 +22,7 @@ from autotune.likeness import apart, distance
         ({"shape": (8, 8)}, {"shape": (8, 8, 8)}, 10),
         ({"m": 64}, {"m": 0}, 10),
         ({"m": 64}, {}, 10),
+        ({}, {"m": 64}, 10),
         ({"t": "half"}, {"t": "single"}, 10),
         ({"t": True}, {"t": 1}, 10),
     ],
