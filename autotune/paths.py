@@ -45,7 +45,8 @@ def written_whole(file: Path) -> Iterator[Path]:
     file can be made, is written to directly. Raises what writing raises.
     """
     target = Path(os.path.realpath(file))  # Path.resolve() raises RuntimeError for links that form a loop
-    if file.exists() and (not file.is_file() or _is_device(file) or not os.access(target.parent, os.W_OK)):
+    as_it_is = not file.is_file() or _is_open_already(file) or not os.access(target.parent, os.W_OK)
+    if file.exists() and as_it_is:
         yield file
         return
     draft = target.with_name(f".part-{os.getpid()}-{secrets.token_hex(4)}{target.suffix}")
@@ -58,6 +59,9 @@ def written_whole(file: Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
-def _is_device(file: Path) -> bool:
-    """Whether it is a name for something that is open already, as ``/dev/stdout`` is."""
-    return file.absolute().is_relative_to("/dev") or file.absolute().is_relative_to("/proc")
+_OPEN_ALREADY = ("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd", "/proc")
+
+
+def _is_open_already(file: Path) -> bool:
+    """Whether it is a name for something that is open already; other files below ``/dev`` lie in memory."""
+    return any(map(file.absolute().is_relative_to, _OPEN_ALREADY))

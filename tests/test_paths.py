@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -64,3 +65,18 @@ def test_a_pipe_is_written_to_directly(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with written_whole(pipe) as draft:
         assert draft == pipe
+
+
+def test_what_lies_in_memory_is_a_file_like_any_other() -> None:
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        pytest.skip("this machine has no /dev/shm to write to")
+    with TemporaryDirectory(dir=memory) as folder, written_whole(Path(folder) / "a.txt") as draft:
+        assert draft != Path(folder) / "a.txt"
+        draft.write_text("whole")
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_what_is_open_already_is_written_to_directly(name: str) -> None:
+    with written_whole(Path(name)) as draft:
+        assert draft == Path(name)
