@@ -76,4 +76,6 @@ def test_an_exception_that_python_itself_cannot_print_is_a_crash(error: Exceptio
         found = failed(caught)
     assert found.status is Status.CRASHED
     assert found.message == f"{type(error).__name__}: {error}"
-    assert "test_raised.py" in found.stderr and "cannot be shown: " in found.stderr
+    assert "test_raised.py" in found.stderr
+    # From 3.13 on Python itself says that it could not get at the notes.
+    assert "cannot be shown: " in found.stderr or "Ignored error getting __notes__" in found.stderr
