@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_another_result_is_said_to_differ(study: Path) -> None:
     """As though the machine had been a hundred times as fast then: the store says so, the readings do not."""
     import sqlite3
 
-    with sqlite3.connect(study / "study.db") as connection:
+    with closing(sqlite3.connect(study / "study.db")) as connection, connection:
         metrics = '{"time":{"value":0.01,"low":0.01,"high":0.01,"n":5,"error":0.0}}'
         connection.execute("UPDATE trials SET metrics = ? WHERE number = 0", (metrics,))
     done = call(replay, "small:0", "--store", study / "study.db", "--runs", 2, "--no-keep")
@@ -72,7 +73,7 @@ def test_the_frozen_source_is_measured_where_the_files_are_gone(study: Path) -> 
     import sqlite3
 
     away = study / "moved"
-    with sqlite3.connect(study / "study.db") as connection:
+    with closing(sqlite3.connect(study / "study.db")) as connection, connection:
         connection.execute(
             "UPDATE studies SET document = json_set(document, '$.source', ?)", (str(away / "space.yaml"),)
         )
@@ -101,7 +102,7 @@ def test_a_script_that_is_run_by_its_path_is_measured_from_the_frozen_source(tmp
 def test_another_source_is_the_first_thing_that_changed(study: Path) -> None:
     import sqlite3
 
-    with sqlite3.connect(study / "study.db") as connection:
+    with closing(sqlite3.connect(study / "study.db")) as connection, connection:
         for table, name in (("studies", "source"), ("segments", "folder")):
             place = study / "space.yaml" if name == "source" else study
             connection.execute(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,7 @@ measure: {finalists: 0, max_readings: 3}
         '{"arguments": ["{"]}',
         '{"arguments": [], "environment": 3}',
     ):
-        with sqlite3.connect(tmp_path / "study.db") as altered:
+        with closing(sqlite3.connect(tmp_path / "study.db")) as altered, altered:
             altered.execute("UPDATE studies SET objective = ?", (f"command {strange}",))
         assert document(trial.command, 0, *where)["commands"] == {}
 

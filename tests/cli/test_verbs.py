@@ -13,6 +13,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -244,7 +245,7 @@ def test_init_leaves_nothing_half_written(tmp_path: Path) -> None:
 def test_doctor_says_whether_a_store_is_sound(folder: Path, result: dict[str, Any], tmp_path: Path) -> None:
     shutil.copy(folder / "study.db", tmp_path)
     assert "study.db is sound: 1 study, " in autotune(tmp_path, "doctor", "--store", "study.db").stdout
-    with sqlite3.connect(tmp_path / "study.db") as database:
+    with closing(sqlite3.connect(tmp_path / "study.db")) as database, database:
         database.execute(
             "UPDATE artifacts SET content = x'00' WHERE hash = (SELECT min(hash) FROM artifacts)"
         )

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 from tests.processes import living_with
@@ -111,5 +112,5 @@ def _lines(ledger: Path) -> int:
 
 
 def integrity(folder: Path) -> str:
-    with sqlite3.connect(folder / "study.db") as database:
+    with closing(sqlite3.connect(folder / "study.db")) as database, database:
         return str(database.execute("PRAGMA integrity_check").fetchone()[0])

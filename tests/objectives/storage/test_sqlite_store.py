@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def test_the_default_of_the_space_is_that_of_sqlite() -> None:
     assert {**DEFAULT, **SPEC.space.default()} == DEFAULT
     assert set(DEFAULT) == {knob.name for knob in SPEC.space.knobs}
     pragmas = {"page_size": "page_size", "journal": "journal_mode", "checkpoint": "wal_autocheckpoint"}
-    with sqlite3.connect("") as plain:
+    with closing(sqlite3.connect("")) as plain, plain:
         for knob, pragma in pragmas.items():
             found = plain.execute(f"PRAGMA {pragma}").fetchone()[0]
             assert found == DEFAULT[knob], "or this SQLite was built with other defaults"

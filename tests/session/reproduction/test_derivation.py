@@ -6,6 +6,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -206,12 +207,12 @@ class TestWhatWasAltered:
         return three.file
 
     def alter(self, file: Path, statement: str, *values: object) -> None:
-        with sqlite3.connect(file) as database:
+        with closing(sqlite3.connect(file)) as database, database:
             assert database.execute(statement, values).rowcount == 1
 
     def first(self, file: Path, condition: str) -> int:
         """The number of the first trial of which that is true."""
-        with sqlite3.connect(file) as database:
+        with closing(sqlite3.connect(file)) as database, database:
             query = f"SELECT number FROM trials WHERE {condition} ORDER BY number LIMIT 1"
             return int(database.execute(query).fetchone()[0])
 
@@ -248,7 +249,7 @@ class TestWhatWasAltered:
 
     def test_a_trial_that_was_taken_out(self, file: Path) -> None:
         gone = self.first(file, "number = 7")
-        with sqlite3.connect(file) as database:
+        with closing(sqlite3.connect(file)) as database, database:
             database.execute(
                 "DELETE FROM readings WHERE trial_id IN (SELECT id FROM trials WHERE number = ?)", (gone,)
             )
@@ -270,7 +271,7 @@ class TestWhatWasAltered:
         self.alter(
             file, "UPDATE trials SET reason = json_set(reason, '$.parent_metric', 0.5) WHERE number = ?", bred
         )
-        with sqlite3.connect(file) as database:
+        with closing(sqlite3.connect(file)) as database, database:
             database.execute(
                 "UPDATE environments SET document = json_set(document, '$.packages.numpy', '1.0')"
             )
@@ -297,13 +298,13 @@ def test_replays_that_were_pruned_are_no_sign_of_an_edit(
         run(three, spec, steps=20)
         last = store.trials(study.id)[-1].number
     assert kept is not None and kept.number < last
-    with sqlite3.connect(three.file) as database:
+    with closing(sqlite3.connect(three.file)) as database, database:
         change = "UPDATE trials SET reason = json_set(reason, '$.kind', 'edited') WHERE number = ?"
         assert database.execute(change, (last,)).rowcount == 1
     found = derived(three.file)
     assert found.departure is not None and found.departure.trial == last
     assert not any("there is no trial" in cause for cause in found.causes)
-    with sqlite3.connect(three.file) as database:
+    with closing(sqlite3.connect(three.file)) as database, database:
         database.execute("DELETE FROM readings WHERE trial_id = (SELECT id FROM trials WHERE number = 0)")
         database.execute("DELETE FROM trials WHERE number = 0")
     assert "the store was edited: there is no trial 0" in derived(three.file).causes
@@ -313,7 +314,7 @@ def test_a_study_of_an_older_autotune_says_so(tmp_path: Path, searches: Callable
     three = searches(1)
     run(three, spec_of(tmp_path, "random"), steps=20)
     three.close()
-    with sqlite3.connect(three.file) as database:
+    with closing(sqlite3.connect(three.file)) as database, database:
         database.execute("DELETE FROM asks")
     with pytest.raises(InputError, match="does not say what its strategy knew"):
         derived(three.file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def test_what_the_readings_say_is_no_edit_and_another_value_is(tmp_path: Path, v
         (trial,) = session.ask(1)
         session.tell(trial, time=values)
     assert edited(file) == []
-    with sqlite3.connect(file) as database:
+    with closing(sqlite3.connect(file)) as database, database:
         ((metrics,),) = database.execute("SELECT metrics FROM trials")
         changed = json.loads(metrics)
         changed["time"]["value"] = 3.0
@@ -57,11 +58,11 @@ def test_what_became_of_a_study_that_was_learned_from(tmp_path: Path) -> None:
             return list(doubts(store, study, store.trials(study.id), session.id, 9))
 
     assert said() == ["the record is consistent, and the software is the same: please report this"]
-    with sqlite3.connect(file) as database:
+    with closing(sqlite3.connect(file)) as database, database:
         database.execute("UPDATE readings SET value = 7.5 WHERE trial_id = 4")
     (changed,) = said()
     assert changed.startswith("the store was edited: time of trial 3 of bowl#1 is ")
-    with sqlite3.connect(file) as database:
+    with closing(sqlite3.connect(file)) as database, database:
         database.execute("DELETE FROM readings WHERE trial_id IN (4, 5)")
         database.execute("DELETE FROM trials WHERE id IN (4, 5)")
     assert said() == ["the store was edited: 2 results of bowl#1, which it learned from, are gone"]
@@ -76,7 +77,7 @@ def test_what_other_software_has_proposed(tmp_path: Path) -> None:
         session.ask(1)
 
     def said(sql: str) -> list[str]:
-        with sqlite3.connect(file) as database:
+        with closing(sqlite3.connect(file)) as database, database:
             database.execute(sql)
         with Store.open(file, readonly=True) as store:
             study = store.study()
