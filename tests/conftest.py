@@ -77,3 +77,17 @@ def compiled() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(compile_cache.VARIABLE, "off")
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def clean_checkout() -> Iterator[None]:
+    """No test leaves anything in the folder in which the tests are run."""
+    before = seen(Path.cwd())
+    yield
+    left = seen(Path.cwd()) - before
+    assert not left, f"left in {Path.cwd()} by a test: {', '.join(sorted(left))}"
+
+
+def seen(folder: Path) -> set[str]:
+    """The names that ``ls`` shows."""
+    return {path.name for path in folder.iterdir() if not path.name.startswith(".")}

@@ -61,6 +61,8 @@ class Places:
     def store_file(self) -> Path | None:
         """The store's file; ``None`` for a database server. Worked out without SQLAlchemy, a slow import."""
         written = self.store or os.environ.get(STORE, "").strip() or "sqlite:///results/autotune.db"
+        if written == ":memory:":
+            return None
         scheme, is_url, rest = written.partition("://")
         if not is_url:
             return _absolute(expanded(written))

@@ -16,6 +16,8 @@ from autotune.paths import expanded
 DEFAULT_URL = "sqlite:///results/autotune.db"
 VARIABLE = "AUTOTUNE_STORE"
 IN_MEMORY = "sqlite://"
+MEMORY_FILE = ":memory:"
+"""What SQLite calls it, instead of a file's name."""
 
 
 def default_url() -> str:
@@ -57,13 +59,16 @@ class Address:
 def read_address(text: str | os.PathLike[str] | None) -> Address:
     """The address that ``text`` gives; :func:`default_url` where it is ``None`` or empty.
 
-    A text without ``://`` is the path of an SQLite file; ``~`` is the home folder.
+    A text without ``://`` is the path of an SQLite file; ``~`` is the home folder. ``:memory:``, as SQLite
+    has it, and ``sqlite://`` are a store that ends with the process.
 
     Raises :class:`InputError` for what is no address.
     """
     if not isinstance(text, str | os.PathLike | None):
         raise InputError(Problem(f"the store is of the type {type(text).__name__}", expected=_EXPECTED))
     written = os.fspath(text) if text else default_url()
+    if written == MEMORY_FILE:
+        return Address("memory", sa.make_url(IN_MEMORY))
     if "://" not in written:
         return _file(expanded(written))
     try:
@@ -75,7 +80,7 @@ def read_address(text: str | os.PathLike[str] | None) -> Address:
         ) from error
     backend = url.get_backend_name()
     if backend == "sqlite":
-        if not url.database or url.database == ":memory:":
+        if not url.database or url.database == MEMORY_FILE:
             return Address("memory", sa.make_url(IN_MEMORY))
         return _file(Path(url.database))
     if "@" in (url.host or ""):  # the rest of the password, which would be printed as part of the host

@@ -133,7 +133,7 @@ def test_the_file_of_the_store_is_the_one_that_is_opened(written: str) -> None:
     assert Places.of(store=written).store_file == read_address(written).file
 
 
-@pytest.mark.parametrize("written", ["sqlite://", "sqlite:///:memory:", "postgresql://host/db"])
+@pytest.mark.parametrize("written", ["sqlite://", "sqlite:///:memory:", ":memory:", "postgresql://host/db"])
 def test_a_store_without_a_file(written: str) -> None:
     assert Places.of(store=written).store_file is None
 

@@ -43,7 +43,7 @@ def test_a_place_that_may_not_be_looked_at(tmp_path: Path) -> None:
             Store.open(tmp_path / ("a" * 300), readonly=readonly)
 
 
-@pytest.mark.parametrize("written", ["sqlite://", "sqlite:///:memory:"])
+@pytest.mark.parametrize("written", ["sqlite://", "sqlite:///:memory:", ":memory:"])
 def test_memory(written: str) -> None:
     assert read_address(written).kind == "memory"
 
