@@ -32,7 +32,7 @@ from autotune.session.ledger import Ledger
 from autotune.session.opening.opening import check_feasible, is_begun, open_study
 from autotune.session.progress import Progress
 from autotune.session.remarks.remarks import Remarks
-from autotune.session.result import INTERRUPTED
+from autotune.session.result import EXHAUSTED, INTERRUPTED
 from autotune.session.same_failure import MISTAKEN
 from autotune.session.session import Session
 from autotune.space.spec import Budget, Family, SearchSettings, StudySpec
@@ -175,7 +175,7 @@ class ManySession:
         )
         spent = Spent(sum(o.tries for o in others), sum(o.seconds for o in others))
         reason = self._search_one(member, budget, spent)
-        if member.standing.tries == own.tries or reason == MISTAKEN:
+        if member.standing.tries == own.tries or reason in (MISTAKEN, EXHAUSTED):
             member.closed = reason
 
     def _search_one(self, member: Member, budget: Budget, others: Spent) -> str:

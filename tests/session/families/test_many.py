@@ -314,8 +314,10 @@ def test_a_single_workload_is_a_family_too(tmp_path: Path) -> None:
 
 
 def test_the_space_may_be_used_up(tmp_path: Path) -> None:
-    result = search(tmp_path, "[{m: 1}, {m: 2}]", trials=1000)
+    heard = Heard()
+    result = search(tmp_path, "[{m: 1}, {m: 2}]", trials=1000, progress=heard)
     assert [sum(r.statuses.values()) for r in result.results] == [20, 40]
+    assert all(opening.earlier < (opening.feasible or 0) for opening in heard.openings), "for nothing"
     assert result.reason == "every configuration was tried"
 
 
