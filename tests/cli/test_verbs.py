@@ -175,7 +175,8 @@ def test_derive_says_that_all_follows_and_what_does_not(folder: Path, tmp_path: 
     assert found["follows"] and found["compared"] == found["trials"] == 12 and found["departure"] is None
     said = autotune(folder, "derive", "--store", "study.db")
     assert said.returncode == 0 and "small#1: all 12 proposals follow from the record" in said.stdout
-    with sqlite3.connect(folder / "study.db") as before, sqlite3.connect(tmp_path / "altered.db") as altered:
+    before, altered = sqlite3.connect(folder / "study.db"), sqlite3.connect(tmp_path / "altered.db")
+    with closing(before), closing(altered), altered:
         before.backup(altered)
         altered.execute("UPDATE trials SET reason = json_set(reason, '$.kind', 'inspired') WHERE number = 7")
     said = autotune(tmp_path, "derive", "--store", "altered.db")
