@@ -104,7 +104,7 @@ def test_values_can_be_read_where_the_worst_are_cut_off(tmp_path: Path) -> None:
     assert len(ticks(figure, "y")) >= 3
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore::ResourceWarning")  # what other tests left may be collected here
 @pytest.mark.parametrize(
     "values",
     [(5e-324, 1e-300, 1.0), (1e-300, 1.0, 1.7e308), (1.5e308, 1.6e308, 1.7e308), (-1.7e308, 0, 1.7e308)],

@@ -86,7 +86,8 @@ def test_what_is_put_off_is_paid_in_the_reading(disk: Path) -> None:
     shutil.copy(late.file, disk / "alone")
     from sqlite_table import Table
 
-    assert Table(disk / "alone", WAL).all() == late.table.all(), "and it was brought into the database"
+    with closing(Table(disk / "alone", WAL)) as alone:
+        assert alone.all() == late.table.all(), "and it was brought into the database"
 
 
 def test_values_that_compress_take_less(disk: Path) -> None:
