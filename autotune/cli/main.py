@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 from autotune.cli.codes import INTERRUPTED
@@ -10,7 +11,8 @@ from autotune.cli.codes import INTERRUPTED
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with the code (:mod:`autotune.cli.codes`) that says how it ended.
 
-    Whoever interrupts it while it is loaded gets no traceback: so this file imports next to nothing itself.
+    Whoever interrupts it while it is loaded, or while the process ends, gets no traceback. So this file
+    imports next to nothing itself.
     """
     try:
         from autotune.cli.verbs import call
@@ -19,3 +21,6 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         sys.stderr.write("autotune: interrupted\n")
         sys.exit(INTERRUPTED)
+    finally:
+        if arguments is None:  # the process ends, and all is said
+            signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -74,7 +74,8 @@ def listed(file: Path | None, study: str | None, store: str | None, as_json: boo
 def _known(places: Places, name: str | None) -> Known:
     """The recipes of the files, then those of the store; of one name, or all."""
     from autotune.hook.recipes.file import place_in_file
-    from autotune.hook.recipes.recipe import Known, best_defended
+    from autotune.hook.recipes.preference import preferred
+    from autotune.hook.recipes.recipe import Known
 
     known = places.filed()
     if places.has_store:
@@ -83,7 +84,7 @@ def _known(places: Places, name: str | None) -> Known:
         known = known.and_then(known_in(places.store, name))
     if name is not None:
         known = known.of(name)
-    ordered = sorted(best_defended(known.recipes), key=place_in_file)
+    ordered = sorted(preferred(known.recipes), key=place_in_file)
     return Known(tuple(ordered), known.spaces)
 
 
@@ -123,11 +124,12 @@ def _standing(recipe: Recipe) -> str:
 def export(file: Path, study: str | None, store: str | None, as_json: bool) -> int:
     """Write the recipes of a store to FILE, a readable file to commit.
 
-    There is one for each name, device and workload; of several studies, the best defended winner. Recipes in
-    FILE for other names, devices and workloads stay.
+    There is one for each name, device and workload; of several studies, the winner that `autotune.recipe`
+    gives. Recipes in FILE for other names, devices and workloads stay.
     """
     from autotune.hook.recipes.file import write_known
-    from autotune.hook.recipes.recipe import Known, best_defended
+    from autotune.hook.recipes.preference import preferred
+    from autotune.hook.recipes.recipe import Known
     from autotune.hook.recipes.stored import read_known
     from autotune.report.numbers import say_count
     from autotune.store.store import Store
@@ -137,7 +139,7 @@ def export(file: Path, study: str | None, store: str | None, as_json: bool) -> i
         where = opened.url
     if study is not None and not known.recipes and not known.spaces:
         _refuse_unknown(study, store)
-    recipes = tuple(best_defended(known.recipes))
+    recipes = tuple(preferred(known.recipes))
     if not recipes:
         click.echo(f"autotune: no configuration has succeeded in {where}: nothing was written", err=True)
         return NOTHING_SUCCEEDED

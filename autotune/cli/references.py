@@ -75,11 +75,11 @@ def find_recipes(word: str, store: str | None) -> tuple[Recipe, ...]:
 
     Raises :class:`InputError` where there is none.
     """
-    from autotune.hook.recipes.recipe import best_defended
+    from autotune.hook.recipes.preference import preferred
     from autotune.hook.recipes.stored import known_in
 
     name = word.removeprefix(RECIPE)
-    found = tuple(best_defended(known_in(store, name).recipes))
+    found = tuple(preferred(known_in(store, name).recipes))
     if not found:
         raise InputError(
             Problem(f"the store knows no recipe of {name!r}", hint="autotune recipes lists them")

@@ -41,8 +41,8 @@ def recipe(
     That is the recipe of this workload on this device; else that of the nearest workload on this device;
     else that of the nearest workload on another device; else the default of the space. A configuration that
     the space's constraints forbid here is passed over, and so is one of which the store knows that it failed
-    for this workload on this device. Of several for one workload, the best defended counts
-    (:attr:`autotune.hook.recipes.recipe.Recipe.defence`).
+    for this workload on this device. Of several for one workload, one is preferred
+    (:func:`autotune.hook.recipes.preference.preference`).
 
     ``recipes`` is a file of recipes; default: the files that ``AUTOTUNE_RECIPES`` names, else
     ``recipes.json`` in the current folder and beside the program. Where the files have nothing for this very

@@ -236,8 +236,8 @@ class Ledger:
         self.store.pause(trial_id, step, outcome)
         self.catch_up()
 
-    def retry(self, trial_id: int, counts: bool = True) -> None:
-        """Take a lost trial over, to be handed out before anything new.
+    def retry(self, trial_id: int, counts: bool = True) -> bool:
+        """Take a lost trial over, to be handed out before anything new; returns whether it could be.
 
         ``counts``: whether the lost attempt counts, since the trial may have caused the loss itself.
         """
@@ -245,6 +245,7 @@ class Ledger:
         trial = self.store.retry(trial_id, session_id=self.session_id, segment_id=segment, counts=counts)
         if trial is not None:  # None: another session was quicker, or its late result came
             self._to_retry.append(trial)
+        return trial is not None
 
     def take_over(self) -> bool:
         """Take over what searches that have died or ended since this one began have lost.

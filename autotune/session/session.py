@@ -241,9 +241,17 @@ class Session:
             self.progress.note(text)
         if ledger.failure.doubt and not doubted and not ledger.failure.mistake:
             self.progress.note(ledger.failure.doubt)
-        if outcome.status is Status.LOST and not self._giving_up and trial.attempt < MAX_ATTEMPTS:
+        if outcome.status is Status.LOST:
+            self._lose(ledger, trial, outcome)
+
+    def _lose(self, ledger: Ledger, trial: TrialRecord, outcome: Outcome) -> None:
+        """Put a lost trial back, unless it was tried too often or the search ends."""
+        if not self._giving_up and trial.attempt < MAX_ATTEMPTS:
             self.progress.note(f"trial {trial.number} was lost ({outcome.message}): it will be tried again")
-            ledger.retry(trial_id, counts=bool(outcome.worker))  # without a worker it had not begun
+            if ledger.retry(trial.id, counts=bool(outcome.worker)):  # without a worker it had not begun
+                return
+        if self._stopping is not None:
+            self._stopping.lost(trial)
 
     def _left(self, ledger: Ledger) -> int:
         limit = self.spec.budget.trials

@@ -419,6 +419,21 @@ def test_an_interrupt_while_the_command_line_is_loaded_shows_no_traceback(tmp_pa
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "autotune: interrupted\n")
 
 
+def test_an_interrupt_while_the_process_ends_shows_no_traceback(tmp_path: Path) -> None:
+    """The second Ctrl-C often comes when all is said, and showed one of what was cleaned up then."""
+    last = (
+        "import atexit, signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell may have it ignored\n"
+        "atexit.register(signal.raise_signal, signal.SIGINT)\n"
+        "from autotune.cli.main import main\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", last, "show", "--store", "none.db"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGINT
+    assert done.stderr.startswith("autotune: there is no store") and "KeyboardInterrupt" not in done.stderr
+
+
 def test_an_interrupt_while_stderr_is_written_to_is_one_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     from types import SimpleNamespace
 

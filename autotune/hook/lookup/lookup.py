@@ -15,6 +15,7 @@ from autotune.hook.lookup.choosing import default, nearest_recipe
 from autotune.hook.lookup.requested_workload import Asked, complete
 from autotune.hook.lookup.say_how import say_default, say_recipe
 from autotune.hook.recipes.places import Places, Signature, signature
+from autotune.hook.recipes.preference import preference
 from autotune.hook.recipes.recipe import Known, KnownSpace, Recipe
 from autotune.hook.recipes.staleness import changes
 from autotune.hook.recipes.this_device import Here, this_device
@@ -69,7 +70,7 @@ def _choose(name: str, workload: Mapping[str, Any], known: Known, here: Here, pl
     if found is not None:
         return _best(name, asked, here, "nearest", found, space, allowed.passed_over)
     others = [recipe for recipe in known.recipes if recipe.device not in here.names]
-    others.sort(key=lambda recipe: recipe.defence, reverse=True)
+    others.sort(key=preference, reverse=True)
     found = nearest_recipe(asked.case, others, allowed)
     if found is not None:
         return _best(name, asked, here, "device", found, space, allowed.passed_over)
@@ -87,9 +88,9 @@ def _choose(name: str, workload: Mapping[str, Any], known: Known, here: Here, pl
 
 
 def _own(known: Known, here: Here) -> list[Recipe]:
-    """The recipes of this device: those of this machine first, then the better defended first."""
+    """The recipes of this device: those of this machine first, then those that are preferred."""
     own = [recipe for recipe in known.recipes if recipe.device in here.names]
-    return sorted(own, key=lambda recipe: (recipe.machine == here.machine, recipe.defence), reverse=True)
+    return sorted(own, key=lambda recipe: (recipe.machine == here.machine, preference(recipe)), reverse=True)
 
 
 def _exact(asked: Asked, recipes: list[Recipe]) -> Recipe | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,28 +88,6 @@ class Recipe:
         """Whether ``other`` has the same name, device and case; ``True`` and ``1`` are different facts."""
         alike = (self.name, self.device, self.case) == (other.name, other.device, other.case)
         return alike and self.case.distance(other.case) == 0.0
-
-    @property
-    def defence(self) -> tuple[bool, float, str]:
-        """How well the recipe is defended, as a sort key: higher is better.
-
-        A recipe that was measured again beside the default is above one that was not. Among these, the higher
-        lower end of the speed-up's interval counts, and then the later day.
-        """
-        low = self.speedup.low if self.speedup is not None else 0.0
-        return self.defended, low, self.tuned
-
-
-def best_defended(recipes: Sequence[Recipe]) -> list[Recipe]:
-    """One recipe for each name, device and case: the best defended, and of equal ones the first."""
-    kept: list[Recipe] = []
-    for recipe in recipes:
-        place = next((place for place, other in enumerate(kept) if recipe.replaces(other)), None)
-        if place is None:
-            kept.append(recipe)
-        elif recipe.defence > kept[place].defence:
-            kept[place] = recipe
-    return kept
 
 
 @dataclass(frozen=True)

@@ -307,12 +307,14 @@ class Stopping:
         return replace(outcome, facts=facts)
 
     def over(self, trial_id: int, outcome: Outcome) -> None:
-        """A trial has ended with ``outcome``; a lost one stays in flight, since its result may still come."""
+        """A run of a trial has ended with ``outcome``; one that is lost may be given again."""
         trial = self._in_flight.pop(trial_id).trial
-        if outcome.status is Status.LOST:
-            self._in_flight[trial_id] = _InFlight(trial)
-        else:
+        if outcome.status is not Status.LOST:
             self._end(trial.number, outcome.status, outcome.metrics)
+
+    def lost(self, trial: TrialRecord) -> None:
+        """A trial was lost and is not tried again here: others of its bracket need not wait for it."""
+        self._end(trial.number, Status.LOST, {})
 
     def _end(self, number: int, status: Status, metrics: Mapping[str, Estimate]) -> None:
         result = metrics.get(self._metric.name) if status is Status.OK else None

@@ -104,6 +104,21 @@ def test_the_better_defended_of_several_studies_counts(store: Store) -> None:
     assert ask({"n": 1024}).configuration["tile"] == 8
 
 
+def test_the_winner_of_the_present_source_comes_before_a_larger_gain_of_another(
+    store: Store, tmp_path: Path
+) -> None:
+    source = tmp_path / "gemm.py"
+    for text, tile, gain in (("before", 8, 3.0), ("now", 4, 1.5)):
+        source.write_text(text)
+        speedup = {"against": "the default", "estimate": gain, "low": gain - 0.1, "high": gain + 0.1}
+        add_study(store, tile=tile, speedup=speedup, source=source)
+    best = ask({"n": 1024})
+    assert (best.configuration["tile"], best.stale) == (4, "")
+    source.write_text("before")
+    best = ask({"n": 1024})
+    assert (best.configuration["tile"], best.stale) == (8, "")
+
+
 def test_this_very_machine_comes_before_one_like_it(store: Store) -> None:
     add_study(store, tile=4, machine="more cores")
     like = ask({"n": 1024})

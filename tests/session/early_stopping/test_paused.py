@@ -14,6 +14,7 @@ from autotune.errors import InputError
 from autotune.measure.reports import Reporter
 from autotune.report.words.story import results_known, tell
 from autotune.session.budget import Spent
+from autotune.session.ledger import MAX_ATTEMPTS
 from autotune.session.observing import observe_record
 from autotune.status import Status
 from autotune.store.store import Store
@@ -72,6 +73,23 @@ def test_a_pause_survives_an_interruption(tmp_path: Path, policy: str) -> None:
     assert ends(result) == ends(unbroken)
     promotions = len(runs) - 27
     assert promotions <= 9 + 3 + 1
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("policy", ["successive-halving", "hyperband"])
+def test_a_bracket_does_not_wait_for_a_trial_that_is_lost_for_good(tmp_path: Path, policy: str) -> None:
+    """Those that were paused in it had waited for ever, and the search with them."""
+    tried: list[tuple[int, int]] = []
+
+    def failing(x: int, y: int, report: Reporter) -> None:
+        tried.append((x, y))
+        if (x, y) == tried[0]:
+            raise autotune.Lost("the licence server is away")
+        train(x, y, report)
+
+    result = autotune.search(spec(tmp_path, policy), store=tmp_path / "study.db", objective=failing)
+    assert result.statuses.pop("lost") == 1 and tried.count(tried[0]) == MAX_ATTEMPTS
+    assert set(result.statuses) == {"ok", "pruned"} and len(result.trials) == 27
 
 
 def test_a_promoted_trial_finds_its_checkpoint(tmp_path: Path) -> None:
