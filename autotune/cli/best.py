@@ -86,7 +86,6 @@ def _command_of(study: StudyRecord) -> Callable[[Configuration], str]:
     """
     from autotune.cli.by_hand import by_hand
     from autotune.measure.commands.handing import unwritten
-    from autotune.measure.commands.placeholders import named_in
     from autotune.provenance.document import part_of
     from autotune.session.opening.identity import command_of
     from autotune.space.placeholders import FOLDER
@@ -94,7 +93,6 @@ def _command_of(study: StudyRecord) -> Callable[[Configuration], str]:
     if (spec := command_of(study)) is None:
         message = f"the objective of {study.label} is no command"
         raise InputError([Problem(message, expected="--format yaml, json, env, flags or set")])
-    places = named_in(*spec.prepare, *spec.arguments, *spec.environment.values())
     if asked := unwritten(spec, part_of(study.document, "space", "knobs")):
         message = f"the command of {study.label} is not given {', '.join(asked)}: its program asks for that"
         raise InputError([Problem(message, expected="--format set, yaml, json, env or flags")])
@@ -102,7 +100,7 @@ def _command_of(study: StudyRecord) -> Callable[[Configuration], str]:
     def write(configuration: Configuration) -> str:
         given = by_hand(study, configuration)
         config = [f"# {given.config_file}: what --format config writes"] if given.config_file else []
-        folder = [f"mkdir -p {FOLDER}"] if config or FOLDER in places else []
+        folder = [f"mkdir -p {FOLDER}"] if given.uses_folder else []
         parts = [given.commands[part] for part in ("prepare", "run") if part in given.commands]
         return "\n".join([*folder, *config, *map(shlex.join, parts)])
 

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autotune.measure.commands.placeholders import config_text, placeholder_values
+from autotune.measure.commands.placeholders import config_text, named_in, placeholder_values
 from autotune.session.opening.identity import command_of
 from autotune.space.configuration import Configuration
-from autotune.space.placeholders import fill, fill_arguments, lacks_all_values
+from autotune.space.placeholders import FOLDER, fill, fill_arguments, lacks_all_values
 from autotune.store.records import StudyRecord
-
-FOLDER = "folder"
-"""Stands for the configuration's own folder, which may be gone."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +22,8 @@ class ByHand:
     config_file: str = ""
     """Its path; empty where the command has none."""
     config_text: str = ""
+    uses_folder: bool = False
+    """Whether the word ``folder`` stands in them for the configuration's own folder, which may be gone."""
 
 
 def by_hand(study: StudyRecord, configuration: Configuration) -> ByHand:
@@ -41,6 +40,7 @@ def by_hand(study: StudyRecord, configuration: Configuration) -> ByHand:
         parts = {"prepare": spec.prepare, "check": spec.check, "run": spec.arguments}
         commands = {part: [*variables, *fill_arguments(t, values)] for part, t in parts.items() if t}
         text = config_text(spec, configuration, values) if config else ""
-        return ByHand(commands, config, text)
+        named = named_in(*spec.prepare, *spec.check, *spec.arguments, *spec.environment.values())
+        return ByHand(commands, config, text, uses_folder=bool(config) or FOLDER in named)
     except (AttributeError, TypeError, ValueError):
         return ByHand()

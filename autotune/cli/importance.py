@@ -48,7 +48,7 @@ def describe(study: StudyRecord, metric: str, frame: pd.DataFrame, pairs: pd.Dat
         "metric": metric,
         "trials": frame.attrs["trials"],
         "left_out": frame.attrs["left_out"],
-        "explained": frame.attrs.get("explained"),
+        "explained": frame.attrs["explained"],
         "remark": frame.attrs["remark"],
         "knobs": frame.to_dict("records"),
         "pairs": pairs.to_dict("records"),

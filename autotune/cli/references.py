@@ -53,7 +53,10 @@ def _by_id(store: Store, number: int) -> TrialRecord:
     except InputError as error:
         studies = store.studies()
         newest = studies[-1].label if studies else "STUDY"
-        hint = f"a trial's number, as listings show it, goes with its study: {newest}:{number}"
+        hint = (
+            f"a trial's number, as listings show it, goes with its study: {newest}:{number},"
+            f" or {number} --study {newest}"
+        )
         raise InputError(Problem(str(error), hint=hint)) from error
 
 

@@ -64,6 +64,7 @@ def describe(store: Store, trial: TrialRecord) -> dict[str, Any]:
         "configuration": plain(trial.configuration),
         "commands": given.commands,
         "config": {"file": given.config_file, "text": given.config_text} if given.config_file else None,
+        "uses_folder": given.uses_folder,
         "status": str(trial.status),
         "study": study.name,
         "results_known": results_known(store, trial) if trial.purpose == "search" else None,
@@ -130,10 +131,12 @@ def _by_hand(document: Mapping[str, Any]) -> list[str]:
     if config := document["config"]:
         text = visible(config["text"], MOST_OF_A_COMMAND).splitlines()
         lines = [f"  config   {visible(config['file'])}", *(f"    {line}" for line in text)]
-    return lines + [
+    lines += [
         f"  {part:8} {visible(shlex.join(words), MOST_OF_A_COMMAND)}"
         for part, words in document["commands"].items()
     ]
+    own = "           (folder, or {folder}, is the configuration's own, which is gone: mkdir folder)"
+    return [*lines, own] if document["uses_folder"] else lines
 
 
 def _metrics(document: dict[str, Any]) -> list[str]:

@@ -106,6 +106,7 @@ def say(story: Story) -> str:
 
 def _known(story: Story) -> list[str]:
     from autotune.report.numbers import say_count
+    from autotune.store.records import NO_ASK
 
     knew = story.knew
     if knew is None:
@@ -113,7 +114,8 @@ def _known(story: Story) -> list[str]:
     results, flight = knew.results, knew.in_flight
     known = f"{say_count(results, 'result')}, and {say_count(flight, 'trial')} in flight"
     paused = f", {knew.paused} of them paused at a rung" if knew.paused else ""
-    said = [f"{known}{paused} (search {knew.session}, ask {knew.ask})"]
+    ask = "" if knew.ask == NO_ASK else f", ask {knew.ask}"
+    said = [f"{known}{paused} (search {knew.session}{ask})"]
     if knew.incumbent is not None:
         said.append(f"the best then was {_value(story, knew.incumbent)}")
     elif results:

@@ -6,7 +6,7 @@ Only the standard library is imported, and little of it: training scripts load t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 CODE = "code"
 """In the facts of a trial: the fingerprint of the code that it ran."""
@@ -57,13 +57,16 @@ each rung."""
 OWN = (CODE, SURE, RESOURCES, SAME_CODE_AS, CONSTANT_INPUTS, TIMELINE, STEP, STEPS, CURVE)
 """Facts by which a search decides something, so that no objective may give any of that name."""
 
+OF_COMMANDS = (MISTAKE, UNREACHED, OWN_DEFAULTS, LEFT_RUNNING)
+"""Further facts that a command's objective gives, so that no program may."""
 
-def given_facts(facts: Mapping[str, object]) -> dict[str, object]:
+
+def given_facts(facts: Mapping[str, object], reserved: Iterable[str] = OWN) -> dict[str, object]:
     """The facts that an objective, a script or a caller gives, as :func:`plain_facts`.
 
-    Raises ``ValueError`` for a name that is one of autotune's own (:data:`OWN`).
+    Raises ``ValueError`` for a name that is ``reserved`` for autotune's own.
     """
-    for name in OWN:
+    for name in reserved:
         if name in facts:
             raise ValueError(f"the fact {name!r} has a name of autotune's own facts: give it another")
     return plain_facts(facts)

@@ -52,6 +52,8 @@ class Signal(Exception):  # noqa: N818 - no error, but an answer
     """See :data:`autotune.measure.facts.MISTAKE`."""
     sure: bool = False
     """See :data:`autotune.measure.facts.SURE`."""
+    facts: Mapping[str, object] = MappingProxyType({})
+    """JSON to keep with the trial: what was known before it ended so."""
 
 
 class Infeasible(Signal):

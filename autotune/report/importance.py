@@ -112,17 +112,26 @@ def importance(evidence: Evidence, seed: int = 0) -> pd.DataFrame:
     trial that was stopped early counts with its predicted final value.
 
     ``attrs`` has ``trials`` (how many are used), ``known`` (how many have a value), ``left_out`` (how many
-    have none), ``scale`` (``the logarithm of ``, or empty), ``explained`` (the share of held-out variance)
-    and ``remark``: why the frame is empty or weak, or an empty text. The same seed gives the same answer.
+    have none), ``scale`` (``the logarithm of ``, or empty), ``explained`` (the share of held-out variance;
+    ``None`` if the frame is empty), ``study`` (its label) and ``remark``: why the frame is empty or weak, or
+    an empty text. The same seed gives the same answer.
     """
     import pandas as pd
 
     lesson = lesson_of(evidence, seed)
     columns = ["knob", "importance", "low", "high", "share"]
-    remark = _why_not(lesson)
-    if remark:
+    said = {
+        "trials": len(lesson.losses),
+        "known": lesson.known,
+        "left_out": lesson.left_out,
+        "scale": "the logarithm of " if lesson.logarithmic else "",
+        "explained": None,
+        "remark": _why_not(lesson),
+        "study": evidence.study.label,
+    }
+    if said["remark"]:
         frame = pd.DataFrame(columns=columns)
-        frame.attrs |= {"trials": len(lesson.losses), "left_out": lesson.left_out, "remark": remark}
+        frame.attrs |= said
         return frame
     drops, explained = _drops(lesson, seed)
     low, high = np.quantile(drops, (0.05, 0.95), axis=0)
@@ -135,15 +144,7 @@ def importance(evidence: Evidence, seed: int = 0) -> pd.DataFrame:
         "importance", ascending=False, kind="stable"
     )
     frame = frame.reset_index(drop=True)
-    frame.attrs |= {
-        "trials": len(lesson.losses),
-        "known": lesson.known,
-        "left_out": lesson.left_out,
-        "scale": "the logarithm of " if lesson.logarithmic else "",
-        "explained": explained,
-        "remark": _weakness(explained),
-        "study": evidence.study.label,
-    }
+    frame.attrs |= said | {"explained": explained, "remark": _weakness(explained)}
     return frame
 
 
@@ -229,7 +230,7 @@ def interactions(evidence: Evidence, ranked: Sequence[str] | None = None, seed: 
     remark = _why_not(lesson)
     frame = pd.DataFrame(columns=["knob", "other", "strength"])
     if remark or len(lesson.knobs) < 2:
-        frame.attrs["remark"] = remark or "only one knob varies"
+        frame.attrs |= {"remark": remark or "only one knob varies", "study": evidence.study.label}
         return frame
     names = [knob.name for knob in lesson.knobs]
     order = list(ranked) if ranked is not None else importance(evidence, seed)["knob"].tolist()

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from autotune.arguments import by_name
 from autotune.errors import InputError, Problem
@@ -97,6 +97,23 @@ class AskTell:
                     self._stopping.give(trial)
                     self._reporters[trial.id] = self._stopping.reporter(trial)
             return [AskedTrial(t.id, t.number, t.configuration, t.reason) for t in trials]
+
+    def enqueue(self, values: Mapping[str, Any] | None = None, **named: Any) -> bool:
+        """Let the next :meth:`ask` begin with this configuration; a knob that is left out has its default.
+
+        Of several the first comes first. Each is on disk at once, so that a later session tries what this one
+        did not come to. Returns false, and does nothing, if the study has tried, or is trying, it already.
+
+        Raises :class:`InputError` for a knob or a value that the space does not have, and for what the
+        constraints forbid.
+        """
+        with self._lock:
+            self._ledger.renew()
+            space = self._spec.space
+            configuration = space.configuration({**(values or {}), **named})
+            if problems := space.refusals(configuration, "the configuration"):
+                raise InputError(problems)
+            return self._ledger.enqueue(configuration)
 
     def report(
         self, trial: AskedTrial, step: int, metrics: Mapping[str, float] | None = None, **named: float

@@ -32,10 +32,11 @@ from autotune.session.remarks.raised_limits import failed_lower, say_raised
 from autotune.session.same_code import Known, known_codes
 from autotune.session.same_failure import SameFailure
 from autotune.session.searches import close_dead, expire, seconds_searched
+from autotune.space.configuration import Configuration
 from autotune.space.first_tries import first_tries, passed_over
 from autotune.space.spec import StudySpec
 from autotune.status import Status
-from autotune.store.records import NewAsk, NewTrial, Place, ResultRecord, TrialRecord
+from autotune.store.records import NO_ASK, NewAsk, NewTrial, Place, ResultRecord, TrialRecord
 from autotune.store.statements.room import Counted, Room
 from autotune.store.store import LEASE_SECONDS, Store
 
@@ -79,6 +80,7 @@ class Ledger:
         self._renewed = 0.0
         self._running: dict[int, TrialRecord] = {}
         self._to_retry: list[TrialRecord] = []
+        """Those to be handed out next: lost ones, and those that the user asked for."""
         learned = lessons(spec, store, study.record)
         raised = say_raised(store, study.record.id, spec.measure)
         untried = passed_over(spec.space, spec.search.first)
@@ -132,7 +134,8 @@ class Ledger:
         limit: int | None = None,
         shared: Room | None = None,
     ) -> list[TrialRecord]:
-        """The next ``n`` trials, or fewer at the end: lost ones first, then what the strategy proposes.
+        """The next ``n`` trials, or fewer at the end: lost ones and those that the user asked for come first,
+        then what the strategy proposes.
 
         They are ``waiting``, or ``running`` if a ``worker`` is named, which begins with them at once.
         ``limit`` is the most trials that the study may have, those of other sessions included; ``shared``
@@ -197,6 +200,20 @@ class Ledger:
             self._trials_known = own[-1].number + 1
         return own
 
+    def enqueue(self, configuration: Configuration) -> bool:
+        """Write down a trial that the user asks for, to be handed out before anything new is proposed.
+
+        Returns whether it is new: nothing is written if the study has a trial of that configuration.
+        """
+        own = self.strategy
+        reason = {"strategy": own.name, "kind": "enqueued"}
+        new = NewTrial(configuration, "search", own.name, reason, ask=NO_ASK, knew=len(own.told))
+        place = Place(self.study.record.id, self.session_id, self.study.segment.id)
+        [trial] = self.store.propose(place, [new])
+        if trial is not None:
+            self._to_retry.append(trial)
+        return trial is not None
+
     def expected(self) -> Mapping[str, float]:
         """The strategy's expectations of tried configurations, by hash; empty if it was interrupted."""
         return {} if self._broken_off else self.strategy.expected()
@@ -205,11 +222,12 @@ class Ledger:
         self.store.start(trial_id, worker)
 
     def renew(self) -> None:
-        """Renew the leases of the trials in flight in the store; cheap, to be called often."""
+        """Renew the leases of trials that are in flight or to be handed out; cheap, to be called often."""
         now = monotonic()
-        if self._running and now - self._renewed > LEASE_SECONDS / 4:
+        held = [*self._running, *(trial.id for trial in self._to_retry)]
+        if held and now - self._renewed > LEASE_SECONDS / 4:
             self._renewed = now
-            self.store.renew(list(self._running))
+            self.store.renew(held)
 
     # -- finishing -----------------------------------------------------------------------------
 

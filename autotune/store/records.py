@@ -150,6 +150,10 @@ class Place:
     segment: int
 
 
+NO_ASK = -1
+"""Stands for the number of an ask where no strategy was asked: the user named the configuration."""
+
+
 @dataclass(frozen=True)
 class NewTrial:
     """A configuration to try, and why."""
@@ -159,7 +163,7 @@ class NewTrial:
     strategy: str = ""
     reason: Document = field(default_factory=dict)
     ask: int = 0
-    """The number of the ask that proposed it."""
+    """The number of the ask that proposed it, or :data:`NO_ASK`."""
     knew: int = 0
     """How many outcomes the strategy had been told then."""
 

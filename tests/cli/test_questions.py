@@ -37,7 +37,7 @@ def store(folder: Path, tmp_path: Path) -> Path:
 def test_a_number_that_is_no_id_is_said_to_go_with_its_study(store: Path, command: Any) -> None:
     error = call(command, "0", "--store", store).exception
     assert isinstance(error, InputError) and "no trial with the id 0 in this store" in str(error)
-    assert "goes with its study: small#1:0" in str(error)
+    assert "goes with its study: small#1:0, or 0 --study small#1" in str(error)
 
 
 def test_why_tells_what_was_known_then(store: Path) -> None:

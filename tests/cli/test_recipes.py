@@ -114,6 +114,7 @@ def test_a_study_that_holds(folder: Path, tmp_path: Path) -> None:
     [found] = json.loads(before.stdout)["verified"]
     assert (found["verdict"], found["kept"]) == ("agrees", "kept as trials of small#1")
     assert found["now"]["speedup"]["value"] == pytest.approx(16.0)
+    assert found["then"]["default"] == found["now"]["default"]
     with Store.open(tmp_path / "study.db") as opened:
         assert [t.purpose for t in opened.trials(1)][-2:] == ["default", "final"]
         assert len(opened.verdicts(1)) == 1  # the answer of the study is as it was

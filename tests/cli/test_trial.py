@@ -135,7 +135,7 @@ measure: {finalists: 0, max_readings: 3}
     said = call(trial.command, 0, *where).stdout
     assert (
         "\n  prepare  env SIZE=5 sh -c 'echo a b > folder/made'\n  run      env SIZE=5 cat folder/made -u\n"
-        in said
+        "           (folder, or {folder}, is the configuration's own, which is gone: mkdir folder)\n" in said
     )
     commands = document(trial.command, 0, *where)["commands"]
     assert commands["run"] == ["env", "SIZE=5", "cat", "folder/made", "-u"] and "check" not in commands

@@ -9,7 +9,7 @@ import pytest
 
 from autotune.cli.importance import say
 from autotune.report.evidence import load_evidence
-from autotune.report.importance import importance, interactions
+from autotune.report.importance import importance, interactions, say_learned_from
 from autotune.status import Status
 from tests.report.studies import Written
 
@@ -112,6 +112,15 @@ def test_too_few_trials_are_said_to_be_too_few(tmp_path: Path) -> None:
     assert frame.empty
     assert "and 20 are needed" in frame.attrs["remark"]
     assert interactions(load_evidence(tmp_path / "written.db")).empty
+
+
+def test_a_frame_without_an_answer_says_as_much_of_itself_as_any(tmp_path: Path) -> None:
+    evidence = [load_evidence(searched(tmp_path / str(count), count).store) for count in (12, 40)]
+    for made in (importance, interactions):
+        empty, full = (made(one) for one in evidence)
+        assert empty.empty and not full.empty
+        assert list(empty.columns) == list(full.columns) and empty.attrs.keys() == full.attrs.keys()
+    assert say_learned_from(importance(evidence[0])) == "11 trials, 1 without a number left out"
 
 
 def test_one_value_throughout_is_said(tmp_path: Path) -> None:

@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 import autotune
-from autotune.errors import StoreError
+from autotune.cli.why import say
+from autotune.errors import InputError, StoreError
+from autotune.report.words.story import tell
 from autotune.session import asktell
 from autotune.session.asktell import AskedTrial
+from autotune.session.reproduction.derivation import derive
 from autotune.status import Status
 from autotune.store.store import Store
 
@@ -221,3 +224,59 @@ def test_a_trial_that_is_told_as_lost_is_asked_for_again(space: str, tmp_path: P
         assert session.result().failures == {}
     with opened(tmp_path, space) as session:
         assert trial.number in [one.number for one in session.ask(2)]
+
+
+# -- what the caller wants tried next ------------------------------------------------------------
+
+BOUND = SPACE + 'constraints: ["x != 13"]\n'
+
+
+def values(trials: list[AskedTrial]) -> list[object]:
+    return [trial.configuration["x"] for trial in trials]
+
+
+def test_what_the_caller_enqueues_is_asked_for_next_and_follows_from_the_record(tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        begun = session.ask(2)
+        assert session.enqueue(x=42) and session.enqueue({"x": 7})
+        third, *others = session.ask(4)
+        assert values([third, *others])[:2] == [42, 7] and len(others) == 3
+        for trial in [*begun, third, *others]:
+            session.tell(trial, loss=1.0)
+        assert session.enqueue(x=8)
+        assert session.ask(1)[0].reason == {"strategy": "random", "kind": "enqueued"}
+    with Store.open(tmp_path / "study.db", readonly=True) as store:
+        found = derive(store, store.study())
+        assert found.follows and (found.trials, found.compared, found.unrecorded) == (7, 4, 0)
+        story = say(tell(store, store.trials(store.study().id)[2]))
+    assert "named by the caller" in story and "0 results, and 2 trials in flight (search 1)\n" in story
+
+
+def test_what_is_enqueued_and_not_asked_for_comes_first_in_the_next_session(tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        session.enqueue(x=42)
+    with opened(tmp_path) as session:
+        assert values(session.ask(2)) == [42, 0]
+    with Store.open(tmp_path / "study.db") as store:
+        assert [trial.attempt for trial in store.trials(store.study().id)] == [1, 1]
+
+
+def test_what_waits_to_be_asked_for_is_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path) as session:
+        session.enqueue(x=42)
+        leases_run_out(tmp_path)
+        monkeypatch.setattr("autotune.session.ledger.LEASE_SECONDS", -1.0)
+        session.enqueue(x=42)
+        with opened(tmp_path) as other:
+            assert values(other.ask(1)) == [0]
+
+
+def test_nothing_is_enqueued_that_was_tried_or_cannot_be(tmp_path: Path) -> None:
+    with opened(tmp_path, BOUND) as session:
+        session.ask(1)
+        assert not session.enqueue() and not session.enqueue(x=0)  # the default, which is in flight
+        assert session.enqueue(x=1) and not session.enqueue(x=1)
+        for wrong, said in [({"y": 1}, "no knob 'y'"), ({"x": 100}, "100"), ({"x": 13}, "x != 13")]:
+            with pytest.raises(InputError, match=said):
+                session.enqueue(wrong)
+        assert len(session.result().trials) == 2

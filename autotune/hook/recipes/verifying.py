@@ -16,6 +16,7 @@ from autotune.hook.recipes.this_device import Here, this_device
 from autotune.provenance.code.files import is_file
 from autotune.provenance.environment import capture, compare
 from autotune.ready import ready_spaces
+from autotune.session.answers import load_result
 from autotune.session.reproduction.agreement import UNMEASURABLE, Claim, Verification
 from autotune.session.reproduction.causes import State, state_of
 from autotune.session.reproduction.replaying import (
@@ -65,13 +66,19 @@ def verify_study(url: str | None, name: str | None) -> Verified | None:
         digest = Configuration(recipe.configuration).hash
         others = [trial for trial in own_results(store, study.id) if trial.hash != digest]
         repeats = replicates(others, recipe.metric.name) if recipe.metric else []
+        default = None if recipe.is_default else load_result(store, study).default
     try:
         spec = _spec_of(study)
     except InputError as error:
         return Verified(recipe, Verification(UNMEASURABLE, str(error)))
     now = capture(spec.source.parent if spec.source else None)
     changed = _changed(recipe, this_device(), before, now.to_document())
-    claim = replace(claim_of(recipe), replicates=repeats, state=state_of(then))
+    claim = replace(
+        claim_of(recipe),
+        replicates=repeats,
+        state=state_of(then),
+        default=default.interval if default is not None else None,
+    )
     edited = source_changed(recipe)
     if edited or segment is None:
         result, kept = verify(spec, claim), "not kept: the objective's source has changed since"

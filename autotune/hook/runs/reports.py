@@ -131,10 +131,12 @@ class Reports:
 
     def fact(self, name: str, value: object) -> None:
         """Send a fact of the trial now: the script may be killed before the next report."""
-        from autotune.measure.facts import given_facts
+        from autotune.measure.facts import OF_COMMANDS, OWN, given_facts
 
         try:
-            self._link.send({"kind": "facts", "facts": given_facts({name: value})}, _ROOM_SECONDS)
+            self._link.send(
+                {"kind": "facts", "facts": given_facts({name: value}, (*OWN, *OF_COMMANDS))}, _ROOM_SECONDS
+            )
         except TooLargeError:
             raise ValueError(f"the fact {name!r} is too large to be sent: keep the path of a file") from None
 

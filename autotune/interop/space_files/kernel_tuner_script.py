@@ -39,6 +39,7 @@ THREADS = ("block_size_x", "block_size_y", "block_size_z")
 MOST_THREADS = 1024
 """No device allows a block more threads than so many."""
 
+RESTRICTION = "a text such as 'x * y <= 64', or a function such as lambda p: p['x'] * p['y'] <= 64"
 OTHERWISE = "let Kernel Tuner write a T1 file, or the cache of what it measures, which autotune import reads"
 
 
@@ -161,7 +162,8 @@ class _Script:
             where = self.module.place(restriction.function)
             restriction = self.condition(restriction, knobs)
         if not isinstance(restriction, str):
-            raise self.module.not_understood(node, "a restriction is a text, or a function that returns one")
+            why = "a restriction is a text, or a function that returns one"
+            raise self.module.not_understood(node, why, RESTRICTION)
         self.gathered.add(restriction, where, knobs)
 
     def condition(self, closure: Closure, knobs: Mapping[str, Sequence[Value]]) -> str:
@@ -180,7 +182,7 @@ class _Script:
         one_of_all = len(names) == 1 and names[0] not in knobs
         if returned is None or not plain or not (one_of_all or {*names} <= {*knobs}):
             why = "a restriction is one expression over parameters, or over one dictionary of them"
-            raise self.module.not_understood(function, why)
+            raise self.module.not_understood(function, why, RESTRICTION)
         loops = [part.target for part in ast.walk(returned) if isinstance(part, ast.comprehension)]
         own = {*names}.union(*map(mentioned, loops))
         settled = _Settled(closure, own).visit(copy.deepcopy(returned))
@@ -253,12 +255,13 @@ class _Settled(ast.NodeTransformer):
         if isinstance(found, InputError):
             raise found
         if not isinstance(found, (bool, int, float, str)):
-            raise source.not_understood(node, "in a restriction it has to be a number or a text")
+            why = "in a restriction it has to be a number or a text"
+            raise source.not_understood(node, why, RESTRICTION)
         return ast.Constant(found)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if isinstance(node.func, ast.Name) and node.func.id not in FUNCTIONS:
-            raise self.closure.source.not_understood(node)
+            raise self.closure.source.not_understood(node, expected=RESTRICTION)
         if not isinstance(node.func, ast.Attribute):
             return self.generic_visit(node)
         node.args = [self.visit(one) for one in node.args]  # math.ceil(...) keeps its module

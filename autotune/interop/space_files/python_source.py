@@ -92,8 +92,11 @@ class Source(Protocol):
     def step(self, node: ast.AST) -> None:
         """Count a step; an error where there are too many."""
 
-    def not_understood(self, node: ast.AST, why: str = "") -> InputError:
-        """The error that ``node`` is more than can be understood without running it."""
+    def not_understood(self, node: ast.AST, why: str = "", expected: str = ...) -> InputError:
+        """The error that ``node`` is more than can be understood without running it.
+
+        ``expected``: what would be understood there, by default what a value is made of.
+        """
 
 
 class Jump(Exception):  # noqa: N818 - no error, but how a function or a round of a loop ends

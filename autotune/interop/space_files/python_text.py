@@ -91,10 +91,10 @@ class Module:
     def place(self, node: ast.AST) -> Location:
         return Location(self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1)
 
-    def not_understood(self, node: ast.AST, why: str = "") -> InputError:
+    def not_understood(self, node: ast.AST, why: str = "", expected: str = UNDERSTOOD) -> InputError:
         """The error that ``node`` is more than can be understood without running it."""
         message = f"{shorten(ast.unparse(node))!r} is not understood" + (f": {why}" if why else "")
-        return InputError(Problem(message, self.place(node), UNDERSTOOD, self.otherwise))
+        return InputError(Problem(message, self.place(node), expected, self.otherwise))
 
     def value(self, node: ast.expr, before: ast.AST | None = None) -> Any:
         """What ``node`` comes to where ``before`` stands in the source; at its end without."""

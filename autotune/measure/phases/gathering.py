@@ -135,6 +135,7 @@ class Trial:
             return run()
         except Failed as failure:
             stood = {name: Estimate.of_one(value) for name, value in failure.metrics.items()}
+            self.facts |= failure.facts
             if failure.mistake:
                 self.facts |= {MISTAKE: failure.mistake, **({SURE: True} if failure.sure else {})}
             return self.outcome(

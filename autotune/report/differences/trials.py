@@ -48,8 +48,8 @@ def diff_trials(store: Store, one: TrialRecord, other: TrialRecord) -> Differenc
     contrasts = [_contrast(store, one, other, goal, studies, remarks) for goal in _shared_goals(*studies)]
     return Differences(
         kind="trials",
-        one=f"trial {one.number} of {studies[0].label}",
-        other=f"trial {other.number} of {studies[1].label}",
+        one=f"trial {one.number} of {studies[0].label} (id {one.id})",
+        other=f"trial {other.number} of {studies[1].label} (id {other.id})",
         parts={
             "configuration": differing(one.configuration, other.configuration),
             "outcome": pairs_of(_ending(one), _ending(other)),

@@ -22,6 +22,7 @@ PARTS = ("predicted", "spread", "logarithmic")
 KINDS: Mapping[str, str] = {
     "default": "the default: what is used today is tried first",
     "given": "named by the study as worth a try: search.first",
+    "enqueued": "named by the caller while the session ran: enqueue",
     "initial": "one of the first tries, spread out before there is a model",
     "uniform": "drawn at random from what was not tried yet",
     "newcomer": "drawn at random: too little was known, or nothing new could be made from it",

@@ -72,16 +72,17 @@ def _line(result: Result, held_out: bool) -> str:
 def _matrix(matrix: Matrix, labels: list[str], width: int) -> Iterator[str]:
     """How many times worse each winner is on each workload than the best there: 1 is as good as the best.
 
-    ``-`` means that there is no value.
+    ``-`` means that there is no value. A ratio of medians need not lie in the interval of the speed-up over
+    the default, which is taken from the ratios of the rounds.
     """
     if not matrix.configurations:
         return
     name = matrix.metric.name
     heads = [_head(matrix, column) for column in range(len(matrix.configurations))]
     if matrix.metric.goal == "minimize":
-        yield f"{name} of each winner on each workload, over the best there:"
+        yield f"{name} of each winner on each workload, over the best there (ratios of medians):"
     else:
-        yield f"the best {name} on each workload, over that of each winner:"
+        yield f"the best {name} on each workload, over that of each winner (ratios of medians):"
     yield f"  {'':{width}}" + "".join(f"{head:>12}" for head in heads)
     for label, cells in zip(labels, matrix.cells, strict=True):
         yield f"  {label:{width}}" + "".join(f"{text:>12}" for text in _ratios(matrix, cells))

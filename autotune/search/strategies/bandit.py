@@ -27,6 +27,8 @@ FEWEST = 3
 """At least so many random tries begin a region: those of a whole space are shared among its regions."""
 REGIONS = "regions"
 """The value of the option ``arms`` that makes each region of the space an arm."""
+OF_REGIONS = ("inside", "knob")
+"""The options that say something of regions."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,23 @@ class Bandit(Strategy):
         self._seen: set[str] = set()
         self._losses: list[float] = []
         """Those of all trials that have one, the best first."""
+
+    @classmethod
+    def checked(cls, given: Mapping[str, Option]) -> Mapping[str, Option]:
+        """Also refuses what only regions would use, where the arms are strategies."""
+        options = super().checked(given)
+        unused = [name for name in OF_REGIONS if name in given and options["arms"] != REGIONS]
+        if unused:
+            raise InputError(
+                [
+                    Fault(
+                        f"the option {name!r} of the strategy {cls.name!r} has no effect on these arms",
+                        expected=f"arms: {REGIONS} beside it, or no {name!r}",
+                    )
+                    for name in unused
+                ]
+            )
+        return options
 
     def _strategies(self) -> list[Arm]:
         names = [name.strip() for name in str(self.options["arms"]).split(",")]

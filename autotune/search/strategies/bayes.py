@@ -8,6 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from autotune.errors import InputError
+from autotune.errors import Problem as Fault
 from autotune.search.acquisition.ambition import Ambition, is_ending
 from autotune.search.acquisition.calibration import overconfidence
 from autotune.search.acquisition.expected_hypervolume import SeveralGoals
@@ -116,11 +118,22 @@ class Bayes(Strategy):
         self._belief: Belief | None = None
         self._several: SeveralGoals | None = None
         if len(problem.goals) > 1:
+            self._refuse_cost(len(problem.goals))
             self._several = SeveralGoals(problem, self.features, self._pools)
         self._fitted = -1
         """How many observations the surrogate was fitted to."""
         self._ambition = Ambition(self.features)
         self._elapsed = Elapsed()
+
+    def _refuse_cost(self, goals: int) -> None:
+        """With several ``goals`` cost does not count, so nobody can ask for that."""
+        if asked := [name for name in ("cost", "rebuild") if self.options[name]]:
+            raise InputError(
+                Fault(
+                    f"the option {asked[0]!r} of the strategy {self.name!r} has no effect with {goals} goals",
+                    expected=f"one metric with a goal, or no {asked[0]!r}",
+                )
+            )
 
     @property
     def is_ending(self) -> bool:

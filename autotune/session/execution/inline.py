@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from autotune.errors import listed
 from autotune.measure.baselines import baselines_of
 from autotune.measure.objective import Baseline, Objective
 from autotune.measure.outcome import Outcome, Reading
@@ -25,8 +26,11 @@ from autotune.measure.reports import Reporter, whole_run
 from autotune.session.execution.executor import Entrant, Event, Executor, Finished, Started, Ticket
 from autotune.session.same_code import Known, SameCode
 from autotune.space.configuration import Configuration
-from autotune.space.spec import StudySpec
+from autotune.space.spec import MeasureSettings, StudySpec
 from autotune.status import Status
+
+OF_A_PROCESS = ("timeout", "prepare_timeout", "memory", "cores", "gpus")
+"""The settings of ``measure`` that only a process of a trial's own can be kept to."""
 
 
 class InlineExecutor(Executor):
@@ -38,6 +42,7 @@ class InlineExecutor(Executor):
     def __init__(self, spec: StudySpec, objective: Objective, scratch: Path | None = None) -> None:
         self.spec = spec
         self.objective = objective
+        self.remark = self._say_unlimited()
         self.worker = f"{os.uname().nodename}:{os.getpid()}"
         self._runner = Runner(
             objective, spec.metrics, spec.measure, curve=whole_run(spec), share=spec.budget.share
@@ -47,6 +52,17 @@ class InlineExecutor(Executor):
         self._begun: Ticket | None = None
         self._given_up: list[Event] = []
         self._same_code: SameCode[Ticket] = SameCode()
+
+    def _say_unlimited(self) -> str:
+        """A remark on what the study asks for of a trial's process, which this process is not kept to."""
+        said, usual = vars(self.spec.measure), vars(MeasureSettings())
+        asked = [name for name in OF_A_PROCESS if said[name] and said[name] != usual[name]]
+        if not asked:
+            return ""
+        return (
+            f"nothing keeps the objective to {listed(asked)} of the study, since it runs in this process:"
+            " name it in a space file (objective: file.py:Name) to run it in one of its own"
+        )
 
     def remember(self, known: Mapping[str, Known]) -> None:
         self._same_code = SameCode(known)
@@ -126,6 +142,9 @@ class ReplayExecutor(InlineExecutor):
     """Serves what was recorded of a configuration, with its recorded durations."""
 
     objective: ReplayedObjective
+
+    def _say_unlimited(self) -> str:
+        return ""  # it needs no time and no memory
 
     def _entrant(self, what: Configuration | Baseline) -> Entrant:
         entrant = ReplayEntrant(self._reader(), what)

@@ -5,8 +5,8 @@ settings of each session, and for each ask how much of the study was known (:cla
 derived one by one, however many ran at once: each had its own strategy, which was told the others' trials
 from the store.
 
-The measurements are taken as given, and so are retries of lost trials, early stopping and the finale, since
-no strategy decides on them.
+The measurements are taken as given, and so are retries of lost trials, early stopping, the finale and
+configurations that the user named while a session ran, since no strategy decides on them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,15 @@ from autotune.space.first_tries import first_tries
 from autotune.space.space import Space
 from autotune.space.spec import MetricSpec
 from autotune.store.documents import decode, encode
-from autotune.store.records import NO_ROOM, AskRecord, ResultRecord, SessionRecord, StudyRecord, TrialRecord
+from autotune.store.records import (
+    NO_ASK,
+    NO_ROOM,
+    AskRecord,
+    ResultRecord,
+    SessionRecord,
+    StudyRecord,
+    TrialRecord,
+)
 from autotune.store.store import Store
 
 TOLERANCE = 1e-6
@@ -129,7 +137,7 @@ def derive(store: Store, study: StudyRecord) -> Derivation:
         study=study,
         trials=len(trials),
         compared=len(compared),
-        unrecorded=len(set(trials) - recorded),
+        unrecorded=len([t for t in trials.values() if t.ask != NO_ASK and t.number not in recorded]),
         sessions=len({ask.session_id for ask in asks}),
         asks=len(asks),
         most_in_flight=max((known.in_flight(ask) + len(ask.written) for ask in asks), default=0),

@@ -179,7 +179,8 @@ def test_a_fact_that_cannot_be_kept_is_said_where_it_is_given(search: Search) ->
     with autotune.run("train") as run:
         with pytest.raises(TypeError, match="the fact 'model' must be JSON"):
             run.fact("model", object())
-        with pytest.raises(ValueError, match="'curve' has a name of autotune's own"):
-            run.fact("curve", [])
+        for name in ("curve", "mistake", "own_defaults"):
+            with pytest.raises(ValueError, match=f"'{name}' has a name of autotune's own"):
+                run.fact(name, [])
         with pytest.raises(ValueError, match="the fact 'weights' is too large to be sent"):
             run.fact("weights", [0.5] * 100_000)

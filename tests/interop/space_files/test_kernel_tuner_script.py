@@ -122,6 +122,17 @@ def test_a_parameter_goes_before_a_name_of_the_script(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "restriction", ["3", "lambda p, q: p['pad']", "lambda p: unknown(p['pad'])", "lambda p: p['pad'] < sizes"]
+)
+def test_of_a_restriction_it_is_said_what_one_may_be(tmp_path: Path, restriction: str) -> None:
+    text = SCRIPT.replace("LIMIT = 64", "LIMIT = 64\nsizes = [1]").replace("RESTRICTIONS", f"[{restriction}]")
+    with pytest.raises(
+        InputError, match=r"not understood.*\n  expected: a text such as 'x [*] y <= 64', or a fun"
+    ):
+        convert(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
     ("old", "new", "says"),
     [
         ("RESTRICTIONS", "[lambda q: q['blok'] > 1]", "there is no parameter 'blok'"),

@@ -65,6 +65,30 @@ def test_the_facts_that_a_run_gives_are_the_trials(tmp_path: Path) -> None:
     assert measured.facts == {"kernel": {"tile": 0.5}, OWN_DEFAULTS: {"lr": 0.1}}
 
 
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        ("raise RuntimeError('too wide')", Status.CRASHED),
+        ("raise MemoryError", Status.OUT_OF_MEMORY),
+        ("raise autotune.Infeasible('too wide')", Status.INFEASIBLE),
+        ("run.report(9, loss=float('nan'))", Status.DIVERGED),
+        ("os.abort()", Status.CRASHED),
+        ("os._exit(78)", Status.INFEASIBLE),
+        ("os._exit(75)", Status.LOST),
+    ],
+)
+def test_the_facts_that_a_run_gave_stay_with_a_trial_that_fails(
+    tmp_path: Path, end: str, status: Status
+) -> None:
+    """They may say why it did."""
+    objective = command(
+        tmp_path, TRAIN.replace("    for", f"    run.fact('path', 'wide')\n    {end}\n    for")
+    )
+    runner = Runner(objective, METRICS, MeasureSettings())
+    outcome = runner.measure(lambda: Configuration({"lr": 0.5}), 1)
+    assert outcome.status is status and outcome.facts["path"] == "wide"
+
+
 def test_what_a_run_reported_stands_before_what_was_printed(tmp_path: Path) -> None:
     printed = TRAIN + """print('{"step": 1, "loss": 77, "rate": 3}')\n"""
     assert measure(command(tmp_path, printed), lr=0.5) == {"loss": 0.1, "rate": 1.0}

@@ -155,6 +155,15 @@ def test_an_unknown_knob_is_named() -> None:
         Cost(Features(SPACE), ["unrol"])
 
 
+@pytest.mark.parametrize("options", [{"cost": True}, {"rebuild": "unroll"}])
+@pytest.mark.parametrize("strategy", ["bayes", "structured", "auto"])
+def test_nobody_can_ask_for_it_where_it_does_not_count(strategy: str, options: dict[str, bool | str]) -> None:
+    several = Problem(SPACE, (TIME, LOSS), options=options)
+    with pytest.raises(InputError, match=f"'{next(iter(options))}' .* has no effect with 2 goals"):
+        make_strategy(strategy, several)
+    make_strategy(strategy, replace(several, metrics=(TIME,)))
+
+
 def test_cost_counts_less_as_the_budget_is_spent() -> None:
     by_tries = Problem(SPACE, (TIME,), 100)
     assert [emphasis(by_tries, tries) for tries in (0, 50, 100, 200)] == [1.0, 0.5, 0.0, 0.0]

@@ -176,6 +176,12 @@ class TestStrategiesAsArms:
         with pytest.raises(InputError, match="did you mean 'evolution'"):
             Bandit(problem(valley(), arms="evolutoin,random"))
 
+    @pytest.mark.parametrize("option", [{"inside": "random"}, {"knob": "k0"}])
+    def test_refuses_what_says_something_of_regions(self, option: dict[str, str]) -> None:
+        with pytest.raises(InputError, match="has no effect on these arms\n  expected: arms: regions"):
+            Bandit(problem(valley(), arms=LIGHT, **option))
+        Bandit(problem(valley(), arms="regions", **option))
+
 
 class TestRegionsAsArms:
     def test_spends_most_tries_in_the_region_that_pays(self) -> None:

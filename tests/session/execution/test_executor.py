@@ -380,6 +380,16 @@ def test_a_callable_is_measured_in_this_process(tmp_path: Path) -> None:
     assert list(Path(tempfile.gettempdir()).glob(f"{owned_name('')}*")) == []
 
 
+def test_limits_that_nothing_keeps_a_callable_to_are_said(tmp_path: Path) -> None:
+    def remark(measure: str) -> str:
+        spec = spec_in(tmp_path, space=SPACE.replace("measure: {", f"measure: {{{measure}, "))
+        with closing(make_executor(spec, lambda x: 1.0)) as executor:
+            return executor.remark
+
+    assert remark("memory: 1GiB, timeout: 5").startswith("nothing keeps the objective to timeout, memory of")
+    assert not remark("timeout: 60, cores: 0")
+
+
 def test_an_objective_of_the_file_is_measured_by_workers(tmp_path: Path) -> None:
     with closing(make_executor(spec_in(tmp_path))) as executor:
         assert isinstance(executor, WorkerExecutor)

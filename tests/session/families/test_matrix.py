@@ -61,7 +61,7 @@ def test_where_there_is_no_ratio_it_is_said_of_what(tmp_path: Path) -> None:
 
 def test_the_table_says_which_way_its_ratios_are(tmp_path: Path) -> None:
     said = summarize_many(searched(tmp_path, least=10.0))
-    assert "the best rate on each workload, over that of each winner:" in said
+    assert "the best rate on each workload, over that of each winner (ratios of medians):" in said
     [row] = [line for line in said.splitlines() if line.split()[:2] == ["m", "32"] and "2.000" in line]
     assert "1.000" in row
 
