@@ -43,8 +43,7 @@ def spec_problems(spec: StudySpec) -> Iterator[Problem]:
     found = Problems()
     metrics = read_metrics(_node({metric.name: _metric(metric) for metric in spec.metrics}), found)
     read_search(_node(_search(spec.search)), found, metrics, spec.space)
-    measure = _node(_numbers("measure", spec.measure, found))
-    read_measure(measure, found, spec.search.early_stopping, spec.objective)
+    read_measure(_node(_numbers("measure", spec.measure, found)), found)
     read_budget(_node(_numbers("budget", spec.budget, found)), found, metrics)
     yield from (replace(problem, where=None) for problem in found.found)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from autotune.space.spec import (
     EarlyStopping,
     MeasureSettings,
     MetricSpec,
-    ReplayObjective,
     SearchSettings,
     StudySpec,
 )
@@ -80,14 +78,6 @@ search: {strategy: bayes, first: [{x: 2}], early_stopping: {max: 9, resource: ep
         ({"measure": MeasureSettings(confidence=95)}, "0.95 means 95 %"),
         ({"measure": MeasureSettings(timeout="30s")}, "the text '30s'"),  # type: ignore[arg-type]
         ({"measure": MeasureSettings(min_readings=10, max_readings=3)}, "max_readings (3) is below"),
-        (
-            {"objective": ReplayObjective(Path("r.json")), "measure": MeasureSettings(timeout=5.0)},
-            "measure.timeout has no effect: a replay runs nothing",
-        ),
-        (
-            stopping(max=9) | {"measure": MeasureSettings(warmup=1)},
-            "measure.warmup has no effect: with early stopping a trial is one run",
-        ),
         ({"budget": Budget(trials=0)}, "budget.trials is 0"),
         ({"budget": Budget(time=math.nan)}, "budget.time is nan"),
         ({"workload": [1]}, "workload is [1]"),
@@ -98,17 +88,3 @@ search: {strategy: bayes, first: [{x: 2}], early_stopping: {max: 9, resource: ep
 def test_what_is_wrong_is_said(changed: dict[str, Any], said: str) -> None:
     (problem,) = spec_problems(replace(STUDY, **changed))
     assert said in str(problem)
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        stopping(max=9) | {"measure": MeasureSettings(warmup=0, min_readings=2, timeout=5.0)},
-        {
-            "objective": ReplayObjective(Path("r.json")),
-            "measure": MeasureSettings(warmup=0, cores=0, memory=2**30, max_readings=20, finalists=2),
-        },
-    ],
-)
-def test_what_has_an_effect_or_asks_for_nothing_is_taken(changed: dict[str, Any]) -> None:
-    assert not list(spec_problems(replace(STUDY, **changed)))

@@ -170,7 +170,7 @@ class _Reader:
             message = "a replay reports nothing while it runs, so it cannot be stopped early"
             section = top.node("search")
             problems.add(message, section.where if section else None, "search: without early_stopping")
-        measure = read_measure(top.node("measure"), problems, search.early_stopping, objective)
+        measure = read_measure(top.node("measure"), problems)
         budget = read_budget(top.node("budget"), problems, metrics)
         self.refuse_several(objective)
         problems.raise_all()

@@ -24,15 +24,7 @@ from autotune.space.reading.early_stopping import read_early_stopping
 from autotune.space.reading.fields import Converter, Fields, Problems, as_map
 from autotune.space.reading.first_tries import read_first
 from autotune.space.reading.yaml_nodes import YamlEntry, YamlNode
-from autotune.space.spec import (
-    Budget,
-    EarlyStopping,
-    MeasureSettings,
-    MetricSpec,
-    ObjectiveSpec,
-    ReplayObjective,
-    SearchSettings,
-)
+from autotune.space.spec import Budget, MeasureSettings, MetricSpec, SearchSettings
 
 Settings = TypeVar("Settings", SearchSettings, MeasureSettings, Budget)
 Scalar = bool | int | float | str
@@ -138,18 +130,8 @@ def read_search(
     return settings
 
 
-def read_measure(
-    node: YamlNode | None,
-    problems: Problems,
-    early_stopping: EarlyStopping | None = None,
-    objective: ObjectiveSpec | None = None,
-) -> MeasureSettings:
-    """The section ``measure``. What would have no effect in such a study is refused."""
+def read_measure(node: YamlNode | None, problems: Problems) -> MeasureSettings:
     settings, given = _read(node, "measure", MEASURE, MeasureSettings(), problems)
-    for key, why in _unused(early_stopping, objective).items():
-        if key in given and getattr(settings, key) not in (getattr(MeasureSettings(), key), UNASKED.get(key)):
-            message = f"measure.{key} has no effect: {why}"
-            problems.add(message, given[key].value.where, f"no {key}")
     if settings.min_readings is not None and settings.max_readings < settings.min_readings:
         entry = given.get("max_readings") or given["min_readings"]
         problems.add(
@@ -157,21 +139,6 @@ def read_measure(
             entry.value.where,
         )
     return settings
-
-
-UNASKED = {"warmup": 0, "cores": 0}
-"""Values besides the default by which nothing is asked for."""
-
-
-def _unused(early_stopping: EarlyStopping | None, objective: ObjectiveSpec | None) -> Mapping[str, str]:
-    """The settings of ``measure`` that have no effect in such a study, and why."""
-    if isinstance(objective, ReplayObjective):
-        unused = ("timeout", "prepare_timeout", "warmup", "reject", "cores", "gpus")
-        return dict.fromkeys(unused, "a replay runs nothing, and gives what was recorded")
-    if early_stopping is not None:
-        one_run = "with early stopping a trial is one run"
-        return {"warmup": f"{one_run}, before which there is no other", "reject": f"{one_run}, read once"}
-    return {}
 
 
 def read_budget(node: YamlNode | None, problems: Problems, metrics: Sequence[MetricSpec] = ()) -> Budget:
