@@ -31,7 +31,8 @@ MOST = 20
 def command(seconds: float, store: str | None, as_json: bool) -> int:
     """Say what works here and what is missing for what. Everything is tried, nothing is assumed.
 
-    With --store, say whether that store is sound: pages, references, readings, and each file by its hash.
+    With --store, say whether that store is sound: pages, references, values, readings, and each file by its
+    hash.
     """
     if store is not None:
         with said_if_long("reading all of the store: Ctrl-C ends it", quiet=as_json):
@@ -63,7 +64,7 @@ def examine(store: str) -> dict[str, Any]:
 
 def say_store(found: Mapping[str, Any]) -> str:
     from autotune.report.numbers import say_count
-    from autotune.store.databases.failures import DAMAGED
+    from autotune.store.databases.failures import BY_HAND, DAMAGED
 
     findings, url = found["findings"], found["store"]
     if not findings:
@@ -71,7 +72,7 @@ def say_store(found: Mapping[str, Any]) -> str:
         return f"{url} is sound: {studies}, {trials}"
     remedy = DAMAGED.then if url.startswith("sqlite") else "Restore it from an earlier copy."
     more = [f"  and {len(findings) - MOST:,} more; --json has all"] if len(findings) > MOST else []
-    return "\n".join([f"{url} is damaged:", *(f"  {one}" for one in findings[:MOST]), *more, remedy])
+    return "\n".join([f"{url} is damaged:", *(f"  {one}" for one in findings[:MOST]), *more, BY_HAND, remedy])
 
 
 def examine_machine(seconds: float) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from autotune.measure.outcome import Estimate
 from autotune.status import Status
-from autotune.store.documents import decode_metrics, encode
+from autotune.store.documents import GarbledError, decode_metrics, encode
 from autotune.store.records import Document
 from autotune.store.schema import SEARCHED, trials
 
@@ -135,4 +135,7 @@ def _value_behind(mark: str, text: str) -> float | None:
         at = text.find(mark, at + 1)
     if at < 0:
         return None
-    return float(text[at + len(mark) : text.index(",", at + len(mark))])
+    try:
+        return float(text[at + len(mark) : text.index(",", at + len(mark))])
+    except ValueError as error:
+        raise GarbledError(error) from error

@@ -11,11 +11,13 @@ import hashlib
 import json
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from autotune.errors import StoreError
 from autotune.measure.outcome import Estimate
 from autotune.space.configuration import FrozenMap, plain
+
+_Number = TypeVar("_Number", int, float)
 
 COMPRESS_FROM = 256
 """Bytes; below this zlib saves nothing worth its header."""
@@ -24,9 +26,11 @@ COMPRESS_FROM = 256
 class GarbledError(StoreError):
     """A value in the store cannot have been written there: the file is damaged inside a row."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: object, place: str = "") -> None:
         super().__init__(f"what the store holds is damaged: {error}")
-        self.detail = str(error)
+        self.detail = place or str(error)
+        self.place = place
+        """Table, row and column with what is wrong there; empty where they are not known."""
 
 
 def encode(document: object) -> str:
@@ -39,12 +43,25 @@ def encode(document: object) -> str:
         return json.dumps(_sanitised(document), separators=(",", ":"))
 
 
-def decode(text: str) -> Any:
-    """The inverse of :func:`encode`. Raises :class:`GarbledError` for a text that it cannot have written."""
+def decode(text: str, form: type | None = None) -> Any:
+    """The inverse of :func:`encode`, for documents of one ``form`` (``dict`` or ``list``) or any.
+
+    Raises :class:`GarbledError` for what :func:`encode` cannot have written.
+    """
     try:
-        return {} if text == "{}" else _DECODER.raw_decode(text)[0]
-    except (ValueError, RecursionError) as error:
+        found = {} if text == "{}" else _DECODER.raw_decode(text)[0]
+    except (TypeError, ValueError, RecursionError) as error:
         raise GarbledError(error) from error
+    if form is not None and type(found) is not form:
+        raise GarbledError(f"{text:.40} is no {'object' if form is dict else 'list'}")
+    return found
+
+
+def checked(value: _Number, kind: type) -> _Number:
+    """``value`` if it is of this ``kind``, ``int`` or ``float``; else raises :class:`GarbledError`."""
+    if type(value) is kind or (type(value) is int and kind is float):
+        return value
+    raise GarbledError(f"{value!r:.40} is no {'whole number' if kind is int else 'number'}")
 
 
 def _plain(value: object) -> object:
@@ -98,9 +115,13 @@ def encode_metrics(metrics: Mapping[str, Estimate]) -> str:
 
 def decode_metrics(text: str) -> dict[str, Estimate]:
     try:
-        return {name: Estimate(**fields) for name, fields in decode(text).items()}
+        found = {name: Estimate(**fields) for name, fields in decode(text).items()}
     except (TypeError, AttributeError) as error:
         raise GarbledError(error) from error
+    for e in found.values():
+        for number in (e.value, e.low, e.high, e.n, e.error):
+            checked(number, float)
+    return found
 
 
 def clean(text: str) -> str:

@@ -262,8 +262,8 @@ class StoreReader:
     def integrity(self) -> list[str]:
         """What is wrong with the database, each in a sentence; empty where all is well.
 
-        On SQLite every page, index and reference is checked; on any database, that each trial has as many
-        readings as it should and that each file still has its hash.
+        On SQLite every page, index and reference is checked; on any database, that each value is one that can
+        have been written, that each trial has as many readings as it should and each file still has its hash.
         """
         with self._database.read() as connection:
             return integrity.findings(connection)

@@ -23,7 +23,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 
-from autotune.store.documents import clean, decode, encode
+from autotune.status import Status
+from autotune.store.documents import GarbledError, checked, clean, decode, encode
 
 VERSION = "0006"
 """The newest migration. Versions are four digits, so that a later one sorts after an earlier one."""
@@ -45,16 +46,78 @@ class Words(sa.types.TypeDecorator[str]):
 
 
 class Json(sa.types.TypeDecorator[Any]):
-    """A JSON document, kept as text: read as it was written, by any version of any database."""
+    """A JSON document, kept as text: read as it was written, by any version of any database.
+
+    ``form`` says what it is: an object, unless it is a list.
+    """
 
     impl = sa.Text
     cache_ok = True
+
+    def __init__(self, form: type = dict) -> None:
+        super().__init__()
+        self.form = form
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         return None if value is None else encode(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
-        return None if value is None else decode(value)
+        return None if value is None else decode(value, self.form)
+
+
+class Goals(Json):
+    """The metrics of a study, which are objects with these parts."""
+
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        found = super().process_result_value(value, dialect)
+        if not all(isinstance(one, dict) and {"name", "goal", "unit"} <= one.keys() for one in found or ()):
+            raise GarbledError(f"{value!r:.40} is no list of metrics")
+        return found
+
+
+class OneOf(sa.types.TypeDecorator[str]):
+    """One of a few words."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        super().__init__()
+        self.words = words
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        if value is not None and value not in self.words:
+            raise GarbledError(f"{value!r:.40} is none of {', '.join(self.words)}")
+        return value
+
+
+class Whole(sa.types.TypeDecorator[int]):
+    """An integer; SQLite itself takes a text for one."""
+
+    impl = sa.Integer
+    cache_ok = True
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> int | None:
+        return None if value is None else checked(value, int)
+
+
+class Large(Whole):
+    """An integer of 64 bits."""
+
+    impl = sa.BigInteger
+    cache_ok = True
+
+
+class Real(sa.types.TypeDecorator[float]):
+    """A float that is a number; SQLite itself takes a text for one."""
+
+    impl = sa.Double
+    cache_ok = True
+
+    def process_result_value(self, value: float | None, dialect: Dialect) -> float | None:
+        return None if value is None else checked(value, float)
 
 
 class Number(sa.types.TypeDecorator[float]):
@@ -67,7 +130,7 @@ class Number(sa.types.TypeDecorator[float]):
         return None if value is None or value != value else float(value)
 
     def process_result_value(self, value: float | None, dialect: Dialect) -> float:
-        return float("nan") if value is None else value
+        return float("nan") if value is None else checked(value, float)
 
 
 Key = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # only INTEGER PRIMARY KEY counts up by itself there
@@ -93,16 +156,16 @@ studies = sa.Table(
     sa.Column("space_hash", sa.Text, nullable=False),
     sa.Column("objective", Words, nullable=False),
     sa.Column("workload", Json, nullable=False),
-    sa.Column("metrics", Json, nullable=False),
+    sa.Column("metrics", Goals(list), nullable=False),
     sa.Column("machine_key", sa.Text, nullable=False),
     sa.Column("environment_hash", sa.Text, nullable=False),
     sa.Column("replayed", sa.Boolean(create_constraint=False), nullable=False),
     sa.Column("parent_id", Key, sa.ForeignKey("studies.id")),
     sa.Column("differs", Json, nullable=False),
-    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("created_at", Real, nullable=False),
     # The next numbers to give out. Whoever writes holds this row, so they are given out in order.
-    sa.Column("next_number", sa.Integer, nullable=False),
-    sa.Column("next_told", sa.Integer, nullable=False),
+    sa.Column("next_number", Whole, nullable=False),
+    sa.Column("next_told", Whole, nullable=False),
     sa.Index("studies_by_name", "name", "key"),
     sqlite_autoincrement=NEVER_AGAIN,
 )
@@ -112,7 +175,7 @@ space_revisions = sa.Table(
     metadata,
     sa.Column("id", Key, primary_key=True),
     _study(),
-    sa.Column("replaced_at", sa.Double, nullable=False),
+    sa.Column("replaced_at", Real, nullable=False),
     sa.Column("spec_text", Words, nullable=False),
     sa.Column("document", Json, nullable=False),
     sa.Column("space_hash", sa.Text, nullable=False),
@@ -124,11 +187,11 @@ segments = sa.Table(
     metadata,
     sa.Column("id", Key, primary_key=True),
     _study(),
-    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("number", Whole, nullable=False),
     sa.Column("document", Json, nullable=False),
     sa.Column("artifacts", Json, nullable=False),
     sa.Column("reason", Words, nullable=False),
-    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("created_at", Real, nullable=False),
     sa.Index("segments_by_number", "study_id", "number", unique=True),
 )
 
@@ -139,10 +202,10 @@ sessions = sa.Table(
     _study(),
     sa.Column("settings", Json, nullable=False),
     sa.Column("environment_hash", sa.Text, nullable=False),
-    sa.Column("pid", sa.BigInteger, nullable=False),
+    sa.Column("pid", Large, nullable=False),
     sa.Column("host", Words, nullable=False),
-    sa.Column("started_at", sa.Double, nullable=False),
-    sa.Column("finished_at", sa.Double),
+    sa.Column("started_at", Real, nullable=False),
+    sa.Column("finished_at", Real),
     sa.Column("reason", Words, nullable=False),
     sa.Index("sessions_by_study", "study_id"),
     sqlite_autoincrement=NEVER_AGAIN,
@@ -156,32 +219,32 @@ trials = sa.Table(
     metadata,
     sa.Column("id", Key, primary_key=True),
     _study(),
-    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("number", Whole, nullable=False),
     sa.Column("session_id", Key, sa.ForeignKey("sessions.id"), nullable=False),
     sa.Column("segment_id", Key, sa.ForeignKey("segments.id"), nullable=False),
-    sa.Column("purpose", sa.Text, nullable=False),
+    sa.Column("purpose", OneOf(("search", "final", "default", "baseline")), nullable=False),
     sa.Column("configuration", Json, nullable=False),
     sa.Column("hash", sa.Text, nullable=False),
-    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("status", OneOf(tuple(status.value for status in Status)), nullable=False),
     sa.Column("strategy", Words, nullable=False),
     sa.Column("reason", Json, nullable=False),
-    sa.Column("ask", sa.Integer, nullable=False),
-    sa.Column("knew", sa.Integer, nullable=False),
-    sa.Column("told", sa.Integer),
-    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("ask", Whole, nullable=False),
+    sa.Column("knew", Whole, nullable=False),
+    sa.Column("told", Whole),
+    sa.Column("attempt", Whole, nullable=False),
     sa.Column("worker", Words, nullable=False),
-    sa.Column("lease_until", sa.Double, nullable=False),
-    sa.Column("proposed_at", sa.Double, nullable=False),
-    sa.Column("started_at", sa.Double),
-    sa.Column("finished_at", sa.Double),
+    sa.Column("lease_until", Real, nullable=False),
+    sa.Column("proposed_at", Real, nullable=False),
+    sa.Column("started_at", Real),
+    sa.Column("finished_at", Real),
     sa.Column("phases", Json, nullable=False),
     sa.Column("metrics", sa.Text, nullable=False),  # JSON, encoded by documents.encode_metrics
-    sa.Column("reading_count", sa.Integer, nullable=False),
+    sa.Column("reading_count", Whole, nullable=False),
     sa.Column("message", Words, nullable=False),
     sa.Column("phase", Words, nullable=False),
-    sa.Column("exit_code", sa.BigInteger),
-    sa.Column("signal", sa.Integer),
-    sa.Column("peak_memory", sa.BigInteger),
+    sa.Column("exit_code", Large),
+    sa.Column("signal", Whole),
+    sa.Column("peak_memory", Large),
     sa.Column("stderr", Words, nullable=False),
     sa.Column("facts", Json, nullable=False),
     sa.Column("environment_hash", sa.Text, nullable=False),
@@ -210,7 +273,7 @@ readings = sa.Table(
     "readings",
     metadata,
     sa.Column("trial_id", Key, sa.ForeignKey("trials.id"), primary_key=True, autoincrement=False),
-    sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("seq", Whole, primary_key=True, autoincrement=False),
     sa.Column("metric", Words, nullable=False),
     sa.Column("value", Number),
     sa.Column("at", Number),
@@ -228,11 +291,11 @@ asks = sa.Table(
     sa.Column("id", Key, primary_key=True),
     _study(),
     sa.Column("session_id", Key, sa.ForeignKey("sessions.id"), nullable=False),
-    sa.Column("number", sa.Integer, nullable=False),
-    sa.Column("wanted", sa.Integer, nullable=False),
-    sa.Column("trials_known", sa.Integer, nullable=False),
-    sa.Column("results_known", sa.Integer, nullable=False),
-    sa.Column("trials", Json, nullable=False),
+    sa.Column("number", Whole, nullable=False),
+    sa.Column("wanted", Whole, nullable=False),
+    sa.Column("trials_known", Whole, nullable=False),
+    sa.Column("results_known", Whole, nullable=False),
+    sa.Column("trials", Json(list), nullable=False),
     sa.Index("asks_by_study", "study_id"),
 )
 
@@ -242,8 +305,8 @@ reports = sa.Table(
     metadata,
     sa.Column("id", Key, primary_key=True),
     sa.Column("trial_id", Key, sa.ForeignKey("trials.id"), nullable=False),
-    sa.Column("step", sa.BigInteger, nullable=False),
-    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("step", Large, nullable=False),
+    sa.Column("at", Real, nullable=False),
     sa.Column("metrics", Json, nullable=False),
     sa.Index("reports_by_trial", "trial_id"),
 )
@@ -256,11 +319,11 @@ pauses = sa.Table(
     sa.Column("id", Key, primary_key=True),
     _study(),
     sa.Column("trial_id", Key, sa.ForeignKey("trials.id"), nullable=False),
-    sa.Column("told", sa.Integer, nullable=False),
-    sa.Column("step", sa.BigInteger, nullable=False),
+    sa.Column("told", Whole, nullable=False),
+    sa.Column("step", Large, nullable=False),
     sa.Column("phases", Json, nullable=False),
     sa.Column("metrics", sa.Text, nullable=False),  # JSON, encoded by documents.encode_metrics
-    sa.Column("peak_memory", sa.BigInteger),
+    sa.Column("peak_memory", Large),
     sa.Column("facts", Json, nullable=False),
     sa.Index("pauses_by_told", "study_id", "told", unique=True),
     sa.Index("pauses_by_trial", "trial_id", "step", unique=True),
@@ -273,7 +336,7 @@ verdicts = sa.Table(
     _study(),
     sa.Column("session_id", Key, sa.ForeignKey("sessions.id"), nullable=False),
     sa.Column("document", Json, nullable=False),
-    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("created_at", Real, nullable=False),
     sa.Index("verdicts_by_study", "study_id"),
 )
 
@@ -286,7 +349,7 @@ recipes = sa.Table(
     sa.Column("device", Words, nullable=False),
     sa.Column("case", Words, nullable=False),
     sa.Column("document", Json, nullable=False),
-    sa.Column("imported_at", sa.Double, nullable=False),
+    sa.Column("imported_at", Real, nullable=False),
     sa.Index("recipes_by_name", "name"),
 )
 
@@ -295,10 +358,10 @@ artifacts = sa.Table(
     metadata,
     sa.Column("hash", sa.Text, primary_key=True),
     sa.Column("kind", Words, nullable=False),
-    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("size", Large, nullable=False),
     sa.Column("encoding", sa.Text, nullable=False),
     sa.Column("content", sa.LargeBinary, nullable=False),
-    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("created_at", Real, nullable=False),
 )
 
 environments = sa.Table(
@@ -306,5 +369,5 @@ environments = sa.Table(
     metadata,
     sa.Column("hash", sa.Text, primary_key=True),
     sa.Column("document", Json, nullable=False),
-    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("created_at", Real, nullable=False),
 )

@@ -33,6 +33,8 @@ from autotune.store.records import NO_ROOM
 from autotune.store.schema import (
     Json,
     Number,
+    Real,
+    Whole,
     asks,
     pauses,
     segments,
@@ -92,9 +94,9 @@ def _typed(column: sa.Column[Any], value: object, part: str) -> None:
             raise WrongRowError(f"{name} is no object")
     elif isinstance(column.type, sa.Boolean):
         flag(value, name)
-    elif isinstance(column.type, sa.Integer):
+    elif isinstance(column.type, (sa.Integer, Whole)):
         whole(value, name)
-    elif isinstance(column.type, (sa.Double, Number)):
+    elif isinstance(column.type, (Real, Number)):
         (moment if name.endswith("_at") else real)(value, name)
     else:
         text(value, name)

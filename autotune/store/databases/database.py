@@ -20,6 +20,8 @@ from autotune.store.databases.address import Address
 from autotune.store.databases.connect import begin_writing, reader, writer
 from autotune.store.databases.failures import MOVED, explained
 from autotune.store.databases.patience import Patience
+from autotune.store.databases.values import placed
+from autotune.store.documents import GarbledError
 from autotune.store.statements.prepared import Direct
 
 
@@ -57,8 +59,11 @@ class Database:
     def read(self) -> Iterator[sa.Connection]:
         """A transaction that sees one moment of the database, and never makes a writer wait."""
         self._require_open()
-        explaining = explained(self.address, reading=self._readonly)
-        with explaining, self._reading_turn, self.patience.reading(self._reader) as connection:
+        explaining, reading = (
+            explained(self.address, reading=self._readonly),
+            self.patience.reading(self._reader),
+        )
+        with explaining, self._reading_turn, reading as connection, placed(connection):
             yield connection
 
     @contextmanager
@@ -95,7 +100,11 @@ class Database:
             return
         self._require_open()
         with explained(self.address), self._turn:
-            yield self._direct()
+            try:
+                yield self._direct()
+            except GarbledError:
+                with self._reader.connect() as connection, placed(connection):
+                    raise
 
     def _direct(self) -> Direct:
         """SQLite's connection that is kept; it belongs to whoever has the turn."""

@@ -61,6 +61,12 @@ DAMAGED = Trouble(
     "Keep a copy of the file, and save what can be read with: sqlite3 FILE .recover | sqlite3 NEW.db",
     safe="Nothing more was written to it.",
 )
+BY_HAND = "What was altered by hand can be put right with SQL."
+ALTERED = Trouble(
+    "is damaged",
+    f"All that is wrong is listed by: autotune doctor --store URL. {BY_HAND} {DAMAGED.then}",
+    safe="Nothing more was written to it.",
+)
 NOT_A_DATABASE = Trouble(
     "is not an SQLite database",
     "Choose another file with --store, or unpack it first if it is compressed.",
@@ -156,7 +162,7 @@ def explained(address: Address, *, reading: bool = False) -> Iterator[None]:
     except sa.exc.TimeoutError as error:  # no free connection in the pool
         raise BUSY.error(address, "too many threads use it at once") from error
     except GarbledError as error:
-        raise DAMAGED.error(address, error.detail) from error
+        raise (ALTERED if error.place else DAMAGED).error(address, error.detail) from error
     except UnicodeDecodeError as error:  # SQLite checks no text, and gives what lies in the file
         raise DAMAGED.error(address, str(error)) from error
 

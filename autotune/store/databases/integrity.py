@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from autotune.errors import StoreError
 from autotune.store.databases.failures import is_damage
+from autotune.store.databases.values import malformed
 from autotune.store.documents import content_hash, unpack
 from autotune.store.schema import artifacts, readings, trials
 
@@ -21,7 +22,7 @@ def findings(connection: sa.Connection) -> list[str]:
     if sqlite and (damaged := list(_damaged_pages(connection))):
         return damaged
     dangling = _dangling(connection) if sqlite else ()
-    return [*dangling, *_miscounted(connection), *_altered(connection)]
+    return [*dangling, *malformed(connection), *_miscounted(connection), *_altered(connection)]
 
 
 def _damaged_pages(connection: sa.Connection) -> Iterator[str]:

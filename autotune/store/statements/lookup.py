@@ -13,7 +13,7 @@ from autotune.errors import InputError
 from autotune.measure.outcome import Reading
 from autotune.space.configuration import Configuration
 from autotune.status import Status
-from autotune.store.documents import decode, decode_metrics
+from autotune.store.documents import GarbledError, checked, decode, decode_metrics
 from autotune.store.records import ResultRecord, TrialRecord
 from autotune.store.schema import SEARCHED, pauses, readings, studies, trials
 from autotune.store.statements.parts import in_parts
@@ -111,7 +111,7 @@ def results_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[R
     A place without the result of a search trial is that of a pause, or of a finale.
     """
     counters = _COUNTERS.row(direct, {"study_id": study_id})
-    past = first if counters is None else int(counters[1])
+    past = first if counters is None else checked(counters[1], int)
     if past <= first:
         return first, []
     wanted = {"study_id": study_id, "first": first, "past": past}
@@ -142,25 +142,31 @@ def heard_before(connection: sa.Connection, study_id: int, past: int | None) -> 
 def proposed_from(direct: Direct, study_id: int, first: int) -> tuple[int, list[tuple[int, Configuration]]]:
     """The next trial number, and what each search trial from number ``first`` up to it tries."""
     found = _COUNTERS.row(direct, {"study_id": study_id})
-    past = first if found is None else int(found[0])
+    past = first if found is None else checked(found[0], int)
     if past <= first:
         return first, []
     rows = _PROPOSED.rows(direct, {"study_id": study_id, "first": first, "past": past})
-    return past, [(number, Configuration(decode(text), digest)) for number, text, digest in rows]
+    return past, [(number, Configuration(decode(text, dict), digest)) for number, text, digest in rows]
 
 
 def _result(row: Row) -> ResultRecord:
+    """As the driver gives it, so that nothing has looked at its numbers."""
     told, number, configuration, status, reason, phases, metrics, peak_memory, facts, *times, digest = row
+    for known in (peak_memory, *times):
+        if known is not None:
+            checked(known, float)
+    if status not in _STATUSES:
+        raise GarbledError(f"{status!r:.40} is no status")
     return ResultRecord(
         told,
         number,
-        Configuration(decode(configuration), digest),
+        Configuration(decode(configuration, dict), digest),
         _STATUSES[status],
-        decode(reason),
-        decode(phases),
+        decode(reason, dict),
+        decode(phases, dict),
         decode_metrics(metrics),
         peak_memory,
-        decode(facts),
+        decode(facts, dict),
         *times,
     )
 
