@@ -154,15 +154,21 @@ class Brackets(Rule):
     # -- what is known -------------------------------------------------------------------------
 
     def joined(self, number: int) -> None:
-        if number in self._of:
+        bracket = self._of.get(number)
+        if bracket is None:
+            bracket = self._of[number] = self._open_bracket()
+            bracket.members.append(number)
+            bracket.stages.clear()  # the bracket may have counted as complete without this trial
+        elif number not in self._over:
             return
+        self._over.discard(number)  # it was lost for good, and another search that tried it has left it
+        bracket.left[number] = None
+
+    def _open_bracket(self) -> Bracket:
+        """The one that trials join."""
         if not self._brackets or len(self._brackets[-1].members) == self._brackets[-1].size:
             self._brackets.append(Bracket(*self._shapes[len(self._brackets) % len(self._shapes)]))
-        bracket = self._of[number] = self._brackets[-1]
-        bracket.members.append(number)
-        bracket.stages.clear()  # the bracket may have counted as complete without this trial
-        if number not in self._over:
-            bracket.left[number] = None
+        return self._brackets[-1]
 
     def heard(self, number: int, step: int, value: float) -> None:
         reached = self._board.heard(number, step, value)

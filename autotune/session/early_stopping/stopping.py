@@ -314,7 +314,8 @@ class Stopping:
 
     def lost(self, trial: TrialRecord) -> None:
         """A trial was lost and is not tried again here: others of its bracket need not wait for it."""
-        self._end(trial.number, Status.LOST, {})
+        if self._rule.pauses:
+            self._rule.ended(trial.number, None)
 
     def _end(self, number: int, status: Status, metrics: Mapping[str, Estimate]) -> None:
         result = metrics.get(self._metric.name) if status is Status.OK else None

@@ -211,6 +211,21 @@ def test_a_trial_that_failed_holds_nobody_up_and_is_not_replaced() -> None:
     assert rule.moves(closed=False).promoted == (3, 4, 5)
 
 
+def test_a_trial_that_was_lost_for_good_and_is_tried_after_all_is_decided_upon() -> None:
+    """Another search may try it as well, and leave it. It had been paused at its rung for ever."""
+    rule = successive_halving(EarlyStopping(max=9))
+    for number in range(9):
+        rule.joined(number)
+        rule.heard(number, 1, float(number))
+    rule.ended(0, None)
+    assert rule.moves(closed=False).promoted == (1, 2)
+    rule.joined(0)
+    assert rule.moves(closed=False).promoted == (1, 2, 0)
+    for number in (1, 2):
+        rule.heard(number, 3, float(number))
+    assert rule.moves(closed=False).promoted == (0,), "the others wait for it"
+
+
 def test_the_last_one_to_arrive_is_not_paused() -> None:
     rule = successive_halving(EarlyStopping(max=3))
     for number in range(3):
