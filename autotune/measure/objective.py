@@ -220,6 +220,11 @@ class Objective:
     """Use ``with self.waiting():`` around a wait for another search (for a lock, say): that time does not
     count towards the trial's limit."""
 
+    note_facts: Callable[[Mapping[str, object]], None] | None = None
+    """An objective that runs programs calls this with facts that come while one runs. They are then known even
+    if the trial is killed at its limit. It also gives them in the end, by :class:`Sample` or
+    :class:`Signal`."""
+
     report: Reporter = SILENT
     """For early stopping: call ``self.report(step, loss=...)`` in :meth:`measure`; that call may end the
     trial. One call of :meth:`measure` is then the whole trial, and it may return nothing."""

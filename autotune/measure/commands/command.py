@@ -138,7 +138,8 @@ class CommandRunner(Objective):
             if file is not None:
                 mark_as_old(file)
             self._clear_leftovers(run)
-            listener = run.listener(self.report, [metric.name for metric in self.metrics if metric.goal])
+            goals = [metric.name for metric in self.metrics if metric.goal]
+            listener = run.listener(self.report, goals, self.note_facts)
             try:
                 return self._listen(run, rng, listener, file)
             except Signal as signal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -85,9 +85,14 @@ class CommandRun:
         """A file that exists once ``prepare`` or ``check`` has read the knobs in any worker."""
         return self.cache / "runs" / f"{self.configuration.hash}.read"
 
-    def listener(self, report: Reporter = SILENT, goals: Collection[str] = ()) -> RunListener:
+    def listener(
+        self,
+        report: Reporter = SILENT,
+        goals: Collection[str] = (),
+        note_facts: Callable[[Mapping[str, object]], None] | None = None,
+    ) -> RunListener:
         """The other end of :func:`autotune.run`, should the program open it."""
-        return RunListener(self.cache / "runs", self.configuration, report, goals)
+        return RunListener(self.cache / "runs", self.configuration, report, goals, note_facts)
 
     def assist(self, command: Sequence[str], rng: np.random.Generator | None = None) -> Finished:
         """Run ``prepare`` or ``check``, whose reports are ignored."""

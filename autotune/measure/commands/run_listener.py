@@ -10,7 +10,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -62,10 +62,15 @@ class RunListener:
     """
 
     def __init__(
-        self, parent: Path, knobs: Mapping[str, Value], report: Reporter, goals: Collection[str] = ()
+        self,
+        parent: Path,
+        knobs: Mapping[str, Value],
+        report: Reporter,
+        goals: Collection[str] = (),
+        note_facts: Callable[[Mapping[str, object]], None] | None = None,
     ) -> None:
-        """Reports go to ``report``. Where it follows no curve, one of ``goals`` that is NaN or infinite ends
-        the trial all the same."""
+        """Reports go to ``report``, and facts also to ``note_facts``. Where the report follows no curve, one
+        of ``goals`` that is NaN or infinite ends the trial all the same."""
         parent.mkdir(parents=True, exist_ok=True)
         self.heard = Heard()
         self.stopped: Stopped | None = None
@@ -73,6 +78,7 @@ class RunListener:
         """Whether a program has read the knobs; known once this context is left."""
         self.report = report
         self._goals = goals
+        self._note_facts = note_facts
         self._folder = Path(tempfile.mkdtemp(prefix="run-", dir=parent))
         try:
             self._board = self._make_board()
@@ -188,7 +194,10 @@ class RunListener:
                 self.heard.unfinished &= self.report.steps is None or step < self.report.steps
                 self._reported(step, values)
             case "facts":
-                self.heard.given |= dict(message["facts"])
+                facts = dict(message["facts"])
+                self.heard.given |= facts
+                if self._note_facts is not None:
+                    self._note_facts(facts)
             case "end":
                 self.heard.end(message)
 

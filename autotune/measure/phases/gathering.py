@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -24,6 +24,8 @@ class Notes(Protocol):
 
     def reading(self, reading: Reading) -> None: ...
 
+    def facts(self, facts: Mapping[str, object]) -> None: ...
+
     def waiting(self) -> AbstractContextManager[None]: ...
 
 
@@ -34,6 +36,9 @@ class NoNotes:
         return
 
     def reading(self, reading: Reading) -> None:
+        return
+
+    def facts(self, facts: Mapping[str, object]) -> None:
         return
 
     def waiting(self) -> AbstractContextManager[None]:

@@ -72,6 +72,7 @@ class Runner:
         self._repetition = Repetition(objective, metrics, settings, share or Share())
         self._notes = notes or NoNotes()
         objective.waiting = self._notes.waiting
+        objective.note_facts = self._notes.facts
         self._own_process = own_process
         self._curve = curve
         self._pace = Pace()

@@ -181,3 +181,4 @@ class Noted:
     phases: Mapping[str, float] = field(default_factory=dict)
     """Seconds of each phase that was finished, and of ``phase`` so far."""
     readings: tuple[Reading, ...] = ()
+    facts: Mapping[str, object] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """What a worker notes during a request, in memory that it shares with the session.
 
-A trial whose process dies is not lost with it: the phase in which it died and every reading that it
-had taken are here. Writing costs some microseconds, no system call, and wakes nobody up while something is
-being measured.
+A trial whose process dies is not lost with it: the phase in which it died, every reading that it had
+taken and the facts that its program gave are here. Writing costs some microseconds, no system call, and
+wakes nobody up while something is being measured.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from autotune.measure.clocks import monotonic
@@ -57,6 +57,9 @@ class SharedNotes:
     def reading(self, reading: Reading) -> None:
         self._write(reading)
 
+    def facts(self, facts: Mapping[str, object]) -> None:
+        self._write(dict(facts))
+
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """Around a wait for another search: that time does not count for the trial."""
@@ -78,12 +81,15 @@ class SharedNotes:
         """What was written since :meth:`clear`; the last phase lasted until ``now`` (monotonic)."""
         begun: list[tuple[str, float]] = []
         readings = []
+        facts: dict[str, object] = {}
         try:
             (used,) = _USED.unpack_from(self._memory)
             for payload in Splitter().feed(self._memory[_HEAD : min(_HEAD + used, SIZE)]):
                 entry = loads_plain(payload)
                 if isinstance(entry, Reading):
                     readings.append(entry)
+                elif isinstance(entry, dict):
+                    facts |= entry
                 else:
                     begun.append(entry)
         except BrokenChannel:
@@ -92,7 +98,7 @@ class SharedNotes:
         phases: dict[str, float] = {}
         for (name, start), end in zip(begun, ends, strict=True) if begun else ():
             phases[name] = phases.get(name, 0.0) + max(end - start, 0.0)
-        return Noted(begun[-1][0] if begun else "", phases, tuple(readings))
+        return Noted(begun[-1][0] if begun else "", phases, tuple(readings), facts)
 
     def close(self) -> None:
         self._memory.close()

@@ -65,6 +65,7 @@ def outcome_of(death: Death, default_phase: str) -> Outcome:
         status=status,
         readings=death.noted.readings,
         phases=death.noted.phases,
+        facts=death.noted.facts,
         message=message,
         phase=phase if status.failed else "",
         stderr=death.output,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +87,15 @@ def test_the_facts_that_a_run_gave_stay_with_a_trial_that_fails(
     runner = Runner(objective, METRICS, MeasureSettings())
     outcome = runner.measure(lambda: Configuration({"lr": 0.5}), 1)
     assert outcome.status is status and outcome.facts["path"] == "wide"
+
+
+def test_facts_are_passed_on_before_the_run_ends(tmp_path: Path) -> None:
+    """Whoever kills it at its limit then knows them."""
+    objective = command(tmp_path, TRAIN + "    run.fact('path', 'wide')\n    run.fact('rows', 3)\n")
+    noted: list[Mapping[str, object]] = []
+    objective.note_facts = noted.append
+    measure(objective, lr=0.5)
+    assert noted == [{"path": "wide"}, {"rows": 3}]
 
 
 def test_what_a_run_reported_stands_before_what_was_printed(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ KILLED = Ended(exit_code=None, signal=9, peak_memory=500, output="last words", k
 DEATH = Death(
     cause=Cause.DIED,
     ended=KILLED,
-    noted=Noted("measure", {"check": 1.0, "measure": 2.0}, (Reading("time", 1.0),)),
+    noted=Noted("measure", {"check": 1.0, "measure": 2.0}, (Reading("time", 1.0),), {"path": "wide"}),
     cap_kills=0,
     machine_kills=0,
     output="last words",
@@ -73,6 +73,7 @@ def test_the_verdict(death: Death, status: str, says: str) -> None:
     assert outcome.status == status and says in outcome.message
     assert outcome.readings == death.noted.readings, "no reading is lost"
     assert outcome.phases == death.noted.phases and outcome.stderr == "last words"
+    assert outcome.facts == death.noted.facts
 
 
 def test_our_own_signal_is_not_the_trials() -> None:
