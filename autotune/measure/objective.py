@@ -221,8 +221,8 @@ class Objective:
     count towards the trial's limit."""
 
     note_facts: Callable[[Mapping[str, object]], None] | None = None
-    """An objective that runs programs calls this with facts that come while one runs. They are then known even
-    if the trial is killed at its limit. It also gives them in the end, by :class:`Sample` or
+    """An objective that runs programs calls this with facts that come while one runs. They are then known
+    even if the trial is killed at its limit. It also gives them in the end, by :class:`Sample` or
     :class:`Signal`."""
 
     report: Reporter = SILENT
