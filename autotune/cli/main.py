@@ -12,8 +12,11 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with the code (:mod:`autotune.cli.codes`) that says how it ended.
 
     Whoever interrupts it while it is loaded, or while the process ends, gets no traceback. So this file
-    imports next to nothing itself.
+    imports next to nothing itself. What a service manager sends (SIGTERM) is taken as an interrupt, so that
+    processes and folders are cleared away.
     """
+    if arguments is None and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         from autotune.cli.verbs import call
 
@@ -23,4 +26,5 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(INTERRUPTED)
     finally:
         if arguments is None:  # the process ends, and all is said
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)

@@ -400,12 +400,13 @@ def test_a_first_interrupt_promises_no_finale(capsys: pytest.CaptureFixture[str]
     assert "finalists" not in said and "once more to end it at once" in said
 
 
-def test_an_interrupt_while_the_command_line_is_loaded_shows_no_traceback(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_interrupt_while_the_command_line_is_loaded_shows_no_traceback(tmp_path: Path, name: str) -> None:
     """Ctrl-C within a twentieth of a second showed one, of whatever was imported at that moment."""
     interrupted = (
         "import signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell may have it ignored\n"
-        "signal.raise_signal(signal.SIGINT)\n"
+        f"signal.raise_signal(signal.{name})\n"
     )
     (tmp_path / "click.py").write_text(interrupted)
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
