@@ -52,8 +52,6 @@ class Signal(Exception):  # noqa: N818 - no error, but an answer
     """See :data:`autotune.measure.facts.MISTAKE`."""
     sure: bool = False
     """See :data:`autotune.measure.facts.SURE`."""
-    facts: Mapping[str, object] = MappingProxyType({})
-    """JSON to keep with the trial: what was known before it ended so."""
 
 
 class Infeasible(Signal):
@@ -221,9 +219,8 @@ class Objective:
     count towards the trial's limit."""
 
     note_facts: Callable[[Mapping[str, object]], None] | None = None
-    """An objective that runs programs calls this with facts that come while one runs. They are then known
-    even if the trial is killed at its limit. It also gives them in the end, by :class:`Sample` or
-    :class:`Signal`."""
+    """An objective that runs programs calls this with facts that come while one runs: they are kept with the
+    trial however it ends, also if it is killed at its limit."""
 
     report: Reporter = SILENT
     """For early stopping: call ``self.report(step, loss=...)`` in :meth:`measure`; that call may end the

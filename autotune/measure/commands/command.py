@@ -58,7 +58,7 @@ from autotune.measure.commands.run_listener import Overlong, RunListener
 from autotune.measure.commands.shared_folder import BuildStamp, alone_at
 from autotune.measure.commands.stale_build import built_with, say_nothing_built
 from autotune.measure.facts import LEFT_RUNNING, MISTAKE
-from autotune.measure.objective import Context, Diverged, Infeasible, Objective, Signal, WrongAnswer
+from autotune.measure.objective import Context, Diverged, Infeasible, Objective, WrongAnswer
 from autotune.measure.phases.mistakes import mistake_of_program
 from autotune.measure.program import Finished
 from autotune.measure.readings import Sample
@@ -141,47 +141,38 @@ class CommandRunner(Objective):
             goals = [metric.name for metric in self.metrics if metric.goal]
             listener = run.listener(self.report, goals, self.note_facts)
             try:
-                return self._listen(run, rng, listener, file)
-            except Signal as signal:
-                signal.facts = listener.heard.facts
-                raise
-
-    def _listen(
-        self, run: CommandRun, rng: np.random.Generator, listener: RunListener, file: Path | None
-    ) -> Mapping[str, float] | Sample:
-        try:
-            with listener, ended_with_run() as left:
-                if self.spec.metrics_from == "wall":
-                    listener.give(self.worth_seconds)
-                names = [metric.name for metric in self.metrics]
-                ended = run.execute(self.spec.arguments, rng, listener, names)
-            if listener.heard.runs:
-                self._has_runs.touch()
-            if ended.seconds >= SHORT_SECONDS:
-                self._has_run_for_long.touch()
-            if listener.stopped is not None:
-                raise listener.stopped
-        except Overlong:
-            goal = next(metric.name for metric in self.metrics if metric.goal)
-            return Sample({goal: self.worth_seconds}, cut_off=True)
-        except Stopped as stopped:
+                with listener, ended_with_run() as left:
+                    if self.spec.metrics_from == "wall":
+                        listener.give(self.worth_seconds)
+                    names = [metric.name for metric in self.metrics]
+                    ended = run.execute(self.spec.arguments, rng, listener, names)
+                if listener.heard.runs:
+                    self._has_runs.touch()
+                if ended.seconds >= SHORT_SECONDS:
+                    self._has_run_for_long.touch()
+                if listener.stopped is not None:
+                    raise listener.stopped
+            except Overlong:
+                goal = next(metric.name for metric in self.metrics if metric.goal)
+                return Sample({goal: self.worth_seconds}, cut_off=True)
+            except Stopped as stopped:
+                missed = self._missed(run, listener)
+                if missed.none_arrived or (missed.mistake and stopped.status is Status.OK):
+                    raise _unreached(missed) from stopped  # how good it was means nothing then
+                if stopped.status is Status.DIVERGED and self.report.curve is None:
+                    raise Diverged(stopped.message) from stopped
+                facts = listener.heard.facts
+                if missed.mistake and stopped.status is Status.PRUNED:  # it may have asked later
+                    facts |= {MISTAKE: missed.mistake}
+                return Sample({}, facts=facts)
+            if not ended.succeeded or listener.heard.has_failed:
+                raise listener.heard.failure() or self._crash(ended, listener.heard)
             missed = self._missed(run, listener)
-            if missed.none_arrived or (missed.mistake and stopped.status is Status.OK):
-                raise _unreached(missed) from stopped  # how good it was means nothing then
-            if stopped.status is Status.DIVERGED and self.report.curve is None:
-                raise Diverged(stopped.message) from stopped
-            facts = listener.heard.facts
-            if missed.mistake and stopped.status is Status.PRUNED:  # it may have asked later
-                facts |= {MISTAKE: missed.mistake}
-            return Sample({}, facts=facts)
-        if not ended.succeeded or listener.heard.has_failed:
-            raise listener.heard.failure() or self._crash(ended, listener.heard)
-        missed = self._missed(run, listener)
-        if missed.mistake:
-            raise _unreached(missed, ended)
-        metrics = read_metrics(self.spec, self.metrics, ended, file, listener.heard)
-        facts = {**listener.heard.facts, **missed.facts, **({LEFT_RUNNING: left} if left else {})}
-        return Sample(metrics, facts=facts) if facts else metrics
+            if missed.mistake:
+                raise _unreached(missed, ended)
+            metrics = read_metrics(self.spec, self.metrics, ended, file, listener.heard)
+            facts = {**listener.heard.facts, **missed.facts, **({LEFT_RUNNING: left} if left else {})}
+            return Sample(metrics, facts=facts) if facts else metrics
 
     def _crash(self, ended: Finished, heard: Heard) -> CommandCrashed:
         if ended.succeeded:

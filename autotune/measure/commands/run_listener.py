@@ -195,9 +195,9 @@ class RunListener:
                 self._reported(step, values)
             case "facts":
                 facts = dict(message["facts"])
-                self.heard.given |= facts
                 if self._note_facts is not None:
                     self._note_facts(facts)
+                self.heard.given |= facts
             case "end":
                 self.heard.end(message)
 

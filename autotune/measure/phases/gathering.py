@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from autotune.measure.clocks import perf_counter
-from autotune.measure.facts import MISTAKE, SURE
+from autotune.measure.facts import MISTAKE, SURE, given_facts
 from autotune.measure.forked import forks_end_here
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.measure.phases.raised import Failed, failed
@@ -118,6 +118,12 @@ class Trial:
         """Why reading on is useless, since too many readings were discarded; empty if it is not."""
         return self.spoilt if sum(self.discarded.values()) >= MOST_DISCARDED else ""
 
+    def note(self, facts: Mapping[str, object]) -> None:
+        """Keep facts that are given before the trial has ended, however it ends. Raises as given_facts."""
+        given = given_facts(facts)
+        self.facts |= given
+        self.notes.facts(given)
+
     def must_go_on(self, late: bool = False) -> None:
         """End the trial as ``lost`` if no reading of it will ever count.
 
@@ -140,7 +146,6 @@ class Trial:
             return run()
         except Failed as failure:
             stood = {name: Estimate.of_one(value) for name, value in failure.metrics.items()}
-            self.facts |= failure.facts
             if failure.mistake:
                 self.facts |= {MISTAKE: failure.mistake, **({SURE: True} if failure.sure else {})}
             return self.outcome(

@@ -46,8 +46,7 @@ class Meter:
             with self._empty_folder() as folder:
                 return self.follow(loaded, rng, Reporter(self._curve, folder=folder))
         except Lost as lost:
-            facts = given_facts(lost.facts)
-            return Sample({}, self.clock.context, discarded=f"lost ({lost})", facts=facts)
+            return Sample({}, self.clock.context, discarded=f"lost ({lost})")
 
     def is_late(self, deadline: float) -> bool:
         """Whether another reading, if it took 1.5 times as long as the last, would end after the deadline."""

@@ -9,7 +9,6 @@ from contextlib import suppress
 from types import MappingProxyType
 
 from autotune.measure.diagnostics import MOST_TEXT, kept, lacks_memory, text_of, writable
-from autotune.measure.facts import given_facts
 from autotune.measure.gpu.failures import classify
 from autotune.measure.objective import Signal, WrongAnswer
 from autotune.measure.phases.mistakes import mistake_in
@@ -37,7 +36,6 @@ class Failed(Exception):  # noqa: N818
         metrics: Mapping[str, float] = MappingProxyType({}),
         mistake: str = "",
         sure: bool = False,
-        facts: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -48,7 +46,6 @@ class Failed(Exception):  # noqa: N818
         self.metrics = metrics
         self.mistake = mistake
         self.sure = sure
-        self.facts = facts
 
 
 def failed(error: BaseException) -> Failed:
@@ -68,8 +65,7 @@ def _failed(error: BaseException) -> Failed:
         stderr = writable(str(error.stderr)) or _left_out(error)
         mistake = writable(str(error.mistake))
         exit_code, signal = _whole(error.exit_code), _whole(error.signal)
-        facts = given_facts(error.facts)
-        return Failed(error.status, message, stderr, exit_code, signal, metrics, mistake, error.sure, facts)
+        return Failed(error.status, message, stderr, exit_code, signal, metrics, mistake, error.sure)
     if (found := classify(error)) is not None:
         return Failed(found.status, f"{found.name} ({describe(error)})", _trace(error))
     message = describe(error)

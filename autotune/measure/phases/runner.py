@@ -72,7 +72,6 @@ class Runner:
         self._repetition = Repetition(objective, metrics, settings, share or Share())
         self._notes = notes or NoNotes()
         objective.waiting = self._notes.waiting
-        objective.note_facts = self._notes.facts
         self._own_process = own_process
         self._curve = curve
         self._pace = Pace()
@@ -332,7 +331,9 @@ class Runner:
         return outcome
 
     def _trial(self) -> Trial:
-        return Trial(self._notes, self._own_process)
+        trial = Trial(self._notes, self._own_process)
+        self.objective.note_facts = trial.note
+        return trial
 
     def _meter(self) -> Meter:
         return Meter(self.objective, self._goals, Clock(self._pace), self._curve)
