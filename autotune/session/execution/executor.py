@@ -100,6 +100,9 @@ class Executor(ABC):
     long_lived: bool = False
     """Whether all readings of an entrant are made in one process of its own."""
 
+    starting: float = 0.0
+    """Seconds that passed before it could take its first trial: its workers had to start."""
+
     incumbent: Estimate | None = None
     """The best so far, set by the session. It is looked at when a measurement begins, so that a hopeless one
     can be stopped early."""

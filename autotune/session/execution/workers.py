@@ -68,7 +68,9 @@ class WorkerExecutor(Executor):
         self.settings = spec.measure
         self.long_lived = not isinstance(spec.objective, CommandObjective)  # each run of a program is one
         self._note_source()
+        began = time.monotonic()
         self._crew = Crew(spec, device, prepare_workers, compiled, lanes, meanwhile)
+        self.starting = time.monotonic() - began
         self._waiting = Waiting()
         self._settling = Settling(self._crew, self._waiting, spec.goals[0].name, self._listen)
         self.remark, self.capacity = self._crew.remark, self._crew.capacity

@@ -5,7 +5,8 @@ for their openings: they learn from it. Then each of the others gets its opening
 tries what was best for the workloads before it, and changes one switch at a time. The rest of the budget
 goes, slice by slice, to the workload that improved most for each try in the later half of its tries.
 
-Everything depends on the store alone, so an interrupted family goes on with what it had begun.
+Everything depends on the store, so an interrupted family goes on with what it had begun; only the length of
+a slice also depends on how long workers take to start.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from autotune.space.configuration import Value
 OPENING = 10
 """How many tries the opening of a workload has; for so many a strategy uses earlier studies."""
 SLICE = 8
-"""How many tries are given at once after the openings: opening a search costs a second or two."""
+"""How many tries are given at once after the openings, at least: opening a search costs a second or two."""
+WORTH_STARTING = 4.0
+"""A slice after the openings searches for at least so many times as long as workers take to start."""
 LEAD = 40
 """The most tries of the first workload before the others begin; the others can learn from so many."""
 HOPE = 0.1
@@ -41,6 +44,11 @@ class Standing:
     """Time spent on searching it."""
     closed: bool = False
     """Whether the search of it is over: all was tried, its patience is exhausted, or its target reached."""
+
+    @property
+    def pace(self) -> float:
+        """Seconds per try."""
+        return self.seconds / max(self.tries, 1)
 
     @property
     def gain(self) -> float:
@@ -64,12 +72,17 @@ class Slice:
 
 
 def next_slice(
-    standings: Mapping[int, Standing], order: Sequence[int], trials: int | None, seconds: float | None
+    standings: Mapping[int, Standing],
+    order: Sequence[int],
+    trials: int | None,
+    seconds: float | None,
+    starting: float = 0.0,
 ) -> Slice | None:
     """The next slice; ``None`` if the total budget of ``trials`` or ``seconds`` is spent, or all are closed.
 
     ``standings`` are by the workload's index in the family; ``order`` has the indices of those that can be
-    searched, in the order in which they begin (:func:`order_of`).
+    searched, in the order in which they begin (:func:`order_of`). Workers take ``starting`` seconds to start,
+    which are not part of the budget.
     """
     left = math.inf if trials is None else trials - sum(s.tries for s in standings.values())
     time = None if seconds is None else seconds - sum(s.seconds for s in standings.values())
@@ -79,7 +92,7 @@ def next_slice(
     return (
         _lead(standings, order, trials, seconds, left)
         or _opening(standings, alive, _tries_to_open(len(order), trials), left, time)
-        or _by_gain(standings, alive, left, time)
+        or _by_gain(standings, alive, left, time, starting)
     )
 
 
@@ -126,11 +139,23 @@ def _opening(
 
 
 def _by_gain(
-    standings: Mapping[int, Standing], alive: Sequence[int], left: float, time: float | None
+    standings: Mapping[int, Standing],
+    alive: Sequence[int],
+    left: float,
+    time: float | None,
+    starting: float,
 ) -> Slice:
-    """A slice for the workload with the largest gain; of equal ones, the one that began first."""
+    """A slice for the workload with the largest gain; of equal ones, the one that began first.
+
+    It is longer where workers start slowly, but no longer than an even share of what is left for all.
+    """
     place = max(alive, key=lambda p: standings[p].gain)
-    return Slice(place, int(min(SLICE, left)), time)
+    pace = standings[place].pace
+    share = left / len(alive)
+    if time is not None and pace > 0:
+        share = min(share, time / len(alive) / pace)
+    worth = WORTH_STARTING * starting / pace if pace > 0 else 0.0
+    return Slice(place, int(min(max(SLICE, min(worth, share)), left)), time)
 
 
 def order_of(workloads: Sequence[Mapping[str, Value]]) -> tuple[int, ...]:

@@ -6,7 +6,7 @@
 
 Each slice is an ordinary session of its workload's study: it resumes, learns from the studies of the other
 workloads (:mod:`autotune.session.opening.sources`) and writes down all it does. What comes next depends on
-the store alone, so an interrupted family goes on where it stood.
+the store, so an interrupted family goes on where it stood.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ class ManySession:
     measuring_again: bool = field(default=False, init=False)
     """As in :class:`Session`."""
     _session: Session | None = None
+    _starting: float = 0.0
+    """Seconds that workers took to start for the last slice."""
     _members: list[Member] = field(init=False)
     _remarks: Remarks = field(default_factory=Remarks)
     _said: set[str] = field(default_factory=set)
@@ -144,11 +146,15 @@ class ManySession:
         while not self.stopped:
             standings = {member.place: member.standing for member in searched}
             alive = [member.place for member in order if member.failure is None]
-            given = next_slice(standings, alive, budget.trials, budget.time) if alive else None
+            given = self._next_slice(standings, alive)
             if given is None:
                 return _why(budget, standings, [member.closed for member in searched])
             self._give(given, standings)
         return INTERRUPTED
+
+    def _next_slice(self, standings: Mapping[int, Standing], alive: Sequence[int]) -> Slice | None:
+        budget = self.family.specs[0].budget
+        return next_slice(standings, alive, budget.trials, budget.time, self._starting) if alive else None
 
     def _room(self) -> Room | None:
         """What is left of the budget of trials over all workloads; ``None`` if there is no such budget."""
@@ -189,6 +195,7 @@ class ManySession:
         with self._may_fail(member):
             progress = SharedProgress(self.progress, member.label, member.spec.budget, others, self._said)
             executor = self.make_executor(spec)
+            self._starting = executor.starting
             self._session = Session(
                 spec,
                 self.store,

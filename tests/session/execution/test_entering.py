@@ -43,6 +43,7 @@ def test_the_first_trial_is_not_given_to_a_worker_that_still_stands_by(tmp_path:
     os.mkfifo(tmp_path / "pipe")
     spec = spec_in(tmp_path, STANDING_BY.replace("...", f"open({str(tmp_path / 'pipe')!r}).close()"))
     with closing(WorkerExecutor(spec, {}, prepare_workers=1)) as executor:
+        assert executor.starting > 0
         submit(executor, 1)
         while not executor._waiting.to_measure:
             executor.poll(0.1)

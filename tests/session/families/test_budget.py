@@ -84,6 +84,15 @@ def test_time_is_shared_like_tries() -> None:
     assert next_slice(standings, range(3), None, 60.0) is None
 
 
+def test_a_slice_is_worth_the_start_of_its_workers() -> None:
+    standings = {0: standing(40, seconds=4.0), 1: standing(40, seconds=4.0)}  # ten tries a second
+    assert next_slice(standings, [0, 1], None, 100.0, starting=0.1) == Slice(0, SLICE, 92.0)
+    assert next_slice(standings, [0, 1], None, 100.0, starting=3.0) == Slice(0, 120, 92.0)
+    assert next_slice(standings, [0, 1], 280, None, starting=3.0) == Slice(0, 100), "an even share"
+    assert next_slice(standings, [0, 1], None, 18.0, starting=3.0) == Slice(0, 50, 10.0), "an even share"
+    assert next_slice(standings, [0, 1], 84, None, starting=3.0) == Slice(0, 4), "all that is left"
+
+
 def test_without_any_budget_it_goes_on() -> None:
     standings = {0: standing(400), 1: standing(400)}
     assert next_slice(standings, [0, 1], None, None) is not None

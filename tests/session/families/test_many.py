@@ -16,13 +16,14 @@ from autotune.measure.outcome import Outcome
 from autotune.report.rules.rule import make_rule
 from autotune.report.words.shapes import summarize_many
 from autotune.session.api import open_many
+from autotune.session.execution.executor import Executor
 from autotune.session.families.matrix import NOT_ALLOWED, NOT_MEASURED, family_of, load_matrix
 from autotune.session.families.result import ManyResult
 from autotune.session.progress import Best, Opening, Progress
 from autotune.session.reproduction.derivation import derive
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_family
-from autotune.space.spec import Budget, Family
+from autotune.space.spec import Budget, Family, StudySpec
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
 from tests.session.families.planted import Planted, family
@@ -183,6 +184,25 @@ def test_the_same_command_again_measures_nothing(tmp_path: Path) -> None:
     after = search(tmp_path, THREE)
     assert not Planted.prepared
     assert after.to_document() == before.to_document() | {"reason": after.reason}
+
+
+def test_where_workers_start_slowly_there_are_fewer_slices(tmp_path: Path) -> None:
+    def sessions(name: str, starting: float) -> int:
+        planted = family(tmp_path, THREE, trials=160, finalists=0)
+        with Store.open(tmp_path / name) as store:
+            many = open_many(planted, store, objective=Planted)
+            make = many.make_executor
+
+            def slowly(spec: StudySpec) -> Executor:
+                executor = make(spec)
+                executor.starting = starting
+                return executor
+
+            many.make_executor = slowly
+            many.run()
+            return sum(len(store.sessions(study.id)) for study in store.studies())
+
+    assert sessions("slow.db", starting=100.0) < sessions("quick.db", starting=0.0)
 
 
 def test_a_larger_budget_goes_on_and_repeats_no_try(tmp_path: Path) -> None:
