@@ -69,7 +69,8 @@ def add_study(
     frozen = snapshot([source] if source else [])
     segment = store.open_segment(study.id, frozen.to_document(), frozen.artifacts, "the study begins")
     configuration = Configuration({"tile": tile, "layout": "row"})
-    [trial] = store.propose(Place(study.id, session, segment.id), [NewTrial(configuration)])
+    reason = {"kind": "default"} if is_default else {}
+    [trial] = store.propose(Place(study.id, session, segment.id), [NewTrial(configuration, reason=reason)])
     assert trial is not None
     metrics = {"time": Estimate(0.5, 0.4, 0.6, 3, 0.01)} if succeeded else {}
     status = Status.OK if succeeded else Status.CRASHED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,8 +28,8 @@ from autotune.hook.kernels.space import KernelSpace
 from autotune.hook.kernels.versions import versions
 from autotune.hook.lookup.choosing import Choice, choose, has_other_versions, nearest_winners
 from autotune.hook.recipes.case import Case, is_tensor
-from autotune.hook.recipes.file import read_recipes, write_recipe
-from autotune.hook.recipes.recipe import Recipe
+from autotune.hook.recipes.file import read_known, write_recipe
+from autotune.hook.recipes.recipe import Known, Recipe
 from autotune.hook.tuning import ASKED, Budget, budget_asked
 
 if TYPE_CHECKING:
@@ -165,8 +165,7 @@ class TunedKernel:
     def _from_file(self) -> tuple[Recipe, ...]:
         """The kernel's recipes in its file, whatever the device; read once."""
         if self._filed is None:
-            recipes = read_recipes(self.settings.recipes)
-            self._filed = _telling(r for r in recipes if r.name == self.settings.name)
+            self._filed = read_known(self.settings.recipes).of(self.settings.name).telling.recipes
         return self._filed
 
     def _from_store(self) -> tuple[Recipe, ...]:
@@ -177,7 +176,7 @@ class TunedKernel:
         if self._stored is None:
             try:
                 found = stored_recipes(name, self.settings.key, self.settings.budget.store)
-                self._stored = _telling(map(self._of_kernel, found))
+                self._stored = Known(tuple(map(self._of_kernel, found))).telling.recipes
             except AutotuneError as error:  # a store that fails does no harm to a run
                 warnings.warn(f"{name}: its recipe is chosen without the store: {error}", stacklevel=2)
                 self._stored = ()
@@ -273,11 +272,6 @@ def call_key(
             for name, value in kwargs.items()
         ]
     return call
-
-
-def _telling(recipes: Iterable[Recipe]) -> tuple[Recipe, ...]:
-    """Those that tell something: of a case in which only the default was tried, the nearest knows more."""
-    return tuple(recipe for recipe in recipes if not recipe.only_default_tried)
 
 
 def _too_short(recipe: Recipe, reason: str) -> str:

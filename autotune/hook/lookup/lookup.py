@@ -35,7 +35,7 @@ def look_up(
     filed = places.filed().of(name)
     if filed.recipes:
         asked = _try_complete(name, workload, filed)
-        exact = _exact(asked, _own(filed, here)) if asked else None
+        exact = _exact(asked, _own(filed.telling, here)) if asked else None
         if asked and exact:
             return _best(name, asked, here, "exact", (0.0, exact), None), places.files, before
     file = places.store_file
@@ -60,6 +60,7 @@ def _try_complete(name: str, workload: Mapping[str, Any], known: Known) -> Asked
 
 def _choose(name: str, workload: Mapping[str, Any], known: Known, here: Here, places: Places) -> Best:
     asked = complete(name, workload, known)
+    known = known.telling if known.telling.recipes else known
     own = _own(known, here)
     exact = _exact(asked, own)
     if exact is not None:

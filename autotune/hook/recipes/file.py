@@ -22,11 +22,6 @@ MAX_BYTES = 64 << 20
 """A larger file is refused: it can be no file of recipes."""
 
 
-def read_recipes(file: Path) -> tuple[Recipe, ...]:
-    """The recipes of a file; none if there is no such file. Raises as :func:`read_known`."""
-    return read_known(file).recipes
-
-
 def read_known(file: Path) -> Known:
     """The recipes of a file and their spaces, with absolute paths; none if there is no such file.
 

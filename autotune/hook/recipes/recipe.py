@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autotune.hook.recipes.case import Case
@@ -115,3 +115,8 @@ class Known:
         """What is known under one name."""
         spaces = {name: self.spaces[name]} if name in self.spaces else {}
         return Known(tuple(recipe for recipe in self.recipes if recipe.name == name), spaces)
+
+    @property
+    def telling(self) -> Known:
+        """Without those of which only the default was tried: of such a case, the nearest one knows more."""
+        return replace(self, recipes=tuple(r for r in self.recipes if not r.only_default_tried))

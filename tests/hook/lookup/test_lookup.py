@@ -12,7 +12,7 @@ from autotune.hook.recipes.this_device import this_device
 from autotune.space.knobs import OrderedValues
 from autotune.space.space import Space
 from autotune.store.store import Store
-from tests.hook.asking import ELSEWHERE, ask
+from tests.hook.asking import ELSEWHERE, ask, filed
 from tests.hook.stores import add_study
 
 pytestmark = pytest.mark.usefixtures("nothing_is_kept")
@@ -53,6 +53,20 @@ def test_the_nearest_workload_then_another_device_then_the_default(store: Store)
     default = ask({"n": 1})
     assert (default.kind, default.configuration) == ("default", {"tile": 1, "layout": "row"})
     assert "none of 3 recipes" in default.how
+
+
+def test_of_a_workload_whose_default_alone_was_tried_the_nearest_knows_more(
+    store: Store, tmp_path: Path
+) -> None:
+    """A search that only had room for its default kept a program from a neighbour's winner ever after."""
+    add_study(store, tile=1, verdict=False, is_default=True)
+    alone = ask({"n": 1024})
+    assert (alone.kind, alone.configuration["tile"]) == ("exact", 1)
+    file = filed(store, tmp_path / "recipes.json")
+    add_study(store, workload={"n": 4096}, tile=16)
+    for recipes in (None, file):
+        best = ask({"n": 1024}, recipes=recipes)
+        assert (best.kind, best.configuration["tile"]) == ("nearest", 16)
 
 
 def test_what_failed_for_this_workload_is_passed_over(store: Store) -> None:

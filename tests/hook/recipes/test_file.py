@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from autotune.errors import InputError, OutputError
 from autotune.hook.recipes.case import Case
 from autotune.hook.recipes.document import read_document
-from autotune.hook.recipes.file import read_known, read_recipes, render, write_known, write_recipe
+from autotune.hook.recipes.file import read_known, render, write_known, write_recipe
 from autotune.hook.recipes.recipe import Known, KnownSpace, Metric, Recipe, Speedup
 from autotune.ready import ready_root
 
@@ -53,9 +53,9 @@ for _ in range(300):  # which JSON's reader takes
 
 def test_there_and_back(tmp_path: Path) -> None:
     file = tmp_path / "kernels" / "add.recipes.json"
-    assert read_recipes(file) == ()
+    assert read_known(file).recipes == ()
     write_recipe(file, RECIPE)
-    assert read_recipes(file) == (RECIPE,)
+    assert read_known(file).recipes == (RECIPE,)
     assert [path.name for path in file.parent.iterdir()] == ["add.recipes.json"]
 
 
@@ -109,7 +109,7 @@ def test_a_later_recipe_replaces_that_of_the_same_case(tmp_path: Path) -> None:
     better = replace(RECIPE, configuration={"BLOCK": 512})
     for recipe in (RECIPE, other, better, replace(RECIPE, device="another")):
         write_recipe(file, recipe)
-    found = read_recipes(file)
+    found = read_known(file).recipes
     assert found == (other, better, replace(RECIPE, device="another"))  # by name, device and numbers
 
 
@@ -119,7 +119,7 @@ def test_a_recipe_for_a_flag_does_not_replace_that_for_the_number_1(tmp_path: Pa
     for file, order in ((one, (flag, number, flag)), (two, (number, flag))):
         for recipe in order:
             write_recipe(file, recipe)
-    assert {type(recipe.case.values["causal"]) for recipe in read_recipes(one)} == {bool, int}
+    assert {type(recipe.case.values["causal"]) for recipe in read_known(one).recipes} == {bool, int}
     assert one.read_text() == two.read_text()
 
 
@@ -139,7 +139,7 @@ def test_paths_hold_in_another_checkout(tmp_path: Path) -> None:
 def test_a_path_that_is_no_utf8_comes_back(tmp_path: Path) -> None:
     odd = os.fsdecode(b"/odd \xff/objective")
     write_recipe(tmp_path / "recipes.json", replace(RECIPE, folder=odd, files=("a.py",)))
-    [recipe] = read_recipes(tmp_path / "recipes.json")
+    [recipe] = read_known(tmp_path / "recipes.json").recipes
     assert recipe.folder == odd
 
 
@@ -159,7 +159,7 @@ def test_the_first_format_is_read(tmp_path: Path) -> None:
     old = {"kernel": "add", "device": "gpu", "key": {"n": 1}, "types": {}, "configuration": {"B": 1}}
     old |= {"time": 0.5, "speedup": {"estimate": 2.0, "low": 1.5, "high": 2.5}}
     file.write_text(json.dumps({"autotune_recipes": 1, "recipes": [old]}))
-    [recipe] = read_recipes(file)
+    [recipe] = read_known(file).recipes
     assert (recipe.name, recipe.case, recipe.defended) == ("add", Case({"n": 1}), True)
     assert recipe.metric == Metric("time", 0.5, unit="s")
     write_recipe(file, replace(recipe, device="another"))
@@ -171,7 +171,7 @@ def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     cases = [replace(RECIPE, case=Case({"n": n}, {})) for n in range(20)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda recipe: write_recipe(file, recipe), cases))
-    assert len(read_recipes(file)) == 20
+    assert len(read_known(file).recipes) == 20
 
 
 def test_one_who_writes_through_a_link_waits_for_the_others(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_one_who_writes_through_a_link_waits_for_the_others(tmp_path: Path) -> N
     cases = [replace(RECIPE, case=Case({"n": n}, {})) for n in range(40)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write_recipe, [file, link] * 20, cases))
-    assert len(read_recipes(file)) == 41 and link.is_symlink()
+    assert len(read_known(file).recipes) == 41 and link.is_symlink()
 
 
 def damaged(**changed: object) -> str:
@@ -233,7 +233,7 @@ def test_damage_is_said(tmp_path: Path, text: str, says: str) -> None:
     file = tmp_path / "recipes.json"
     file.write_text(text)
     with pytest.raises(InputError) as raised:
-        read_recipes(file)
+        read_known(file)
     assert says in str(raised.value)
     with pytest.raises(InputError):
         write_recipe(file, RECIPE)
@@ -243,7 +243,7 @@ def test_damage_is_said(tmp_path: Path, text: str, says: str) -> None:
 def test_what_is_no_text_is_said(tmp_path: Path) -> None:
     (tmp_path / "recipes.json").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="cannot be read"):
-        read_recipes(tmp_path / "recipes.json")
+        read_known(tmp_path / "recipes.json")
 
 
 def test_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
 def test_all_damage_is_said_at_once(tmp_path: Path) -> None:
     (tmp_path / "recipes.json").write_text(damaged(trials="many", device=7))
     with pytest.raises(InputError) as raised:
-        read_recipes(tmp_path / "recipes.json")
+        read_known(tmp_path / "recipes.json")
     assert len(raised.value.problems) == 2
 
 
