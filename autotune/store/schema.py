@@ -110,6 +110,18 @@ class Large(Whole):
     cache_ok = True
 
 
+class Count(Whole):
+    """How many, or which one of them: 0 or more."""
+
+    cache_ok = True
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> int | None:
+        found = super().process_result_value(value, dialect)
+        if found is not None and found < 0:
+            raise GarbledError(f"{found} is no count")
+        return found
+
+
 class Real(sa.types.TypeDecorator[float]):
     """A float that is a number; SQLite itself takes a text for one."""
 
@@ -164,8 +176,8 @@ studies = sa.Table(
     sa.Column("differs", Json, nullable=False),
     sa.Column("created_at", Real, nullable=False),
     # The next numbers to give out. Whoever writes holds this row, so they are given out in order.
-    sa.Column("next_number", Whole, nullable=False),
-    sa.Column("next_told", Whole, nullable=False),
+    sa.Column("next_number", Count, nullable=False),
+    sa.Column("next_told", Count, nullable=False),
     sa.Index("studies_by_name", "name", "key"),
     sqlite_autoincrement=NEVER_AGAIN,
 )
@@ -187,7 +199,7 @@ segments = sa.Table(
     metadata,
     sa.Column("id", Key, primary_key=True),
     _study(),
-    sa.Column("number", Whole, nullable=False),
+    sa.Column("number", Count, nullable=False),
     sa.Column("document", Json, nullable=False),
     sa.Column("artifacts", Json, nullable=False),
     sa.Column("reason", Words, nullable=False),
@@ -219,7 +231,7 @@ trials = sa.Table(
     metadata,
     sa.Column("id", Key, primary_key=True),
     _study(),
-    sa.Column("number", Whole, nullable=False),
+    sa.Column("number", Count, nullable=False),
     sa.Column("session_id", Key, sa.ForeignKey("sessions.id"), nullable=False),
     sa.Column("segment_id", Key, sa.ForeignKey("segments.id"), nullable=False),
     sa.Column("purpose", OneOf(("search", "final", "default", "baseline")), nullable=False),
@@ -229,9 +241,9 @@ trials = sa.Table(
     sa.Column("strategy", Words, nullable=False),
     sa.Column("reason", Json, nullable=False),
     sa.Column("ask", Whole, nullable=False),
-    sa.Column("knew", Whole, nullable=False),
-    sa.Column("told", Whole),
-    sa.Column("attempt", Whole, nullable=False),
+    sa.Column("knew", Count, nullable=False),
+    sa.Column("told", Count),
+    sa.Column("attempt", Count, nullable=False),
     sa.Column("worker", Words, nullable=False),
     sa.Column("lease_until", Real, nullable=False),
     sa.Column("proposed_at", Real, nullable=False),
@@ -239,7 +251,7 @@ trials = sa.Table(
     sa.Column("finished_at", Real),
     sa.Column("phases", Json, nullable=False),
     sa.Column("metrics", sa.Text, nullable=False),  # JSON, encoded by documents.encode_metrics
-    sa.Column("reading_count", Whole, nullable=False),
+    sa.Column("reading_count", Count, nullable=False),
     sa.Column("message", Words, nullable=False),
     sa.Column("phase", Words, nullable=False),
     sa.Column("exit_code", Large),
@@ -273,7 +285,7 @@ readings = sa.Table(
     "readings",
     metadata,
     sa.Column("trial_id", Key, sa.ForeignKey("trials.id"), primary_key=True, autoincrement=False),
-    sa.Column("seq", Whole, primary_key=True, autoincrement=False),
+    sa.Column("seq", Count, primary_key=True, autoincrement=False),
     sa.Column("metric", Words, nullable=False),
     sa.Column("value", Number),
     sa.Column("at", Number),
@@ -291,10 +303,10 @@ asks = sa.Table(
     sa.Column("id", Key, primary_key=True),
     _study(),
     sa.Column("session_id", Key, sa.ForeignKey("sessions.id"), nullable=False),
-    sa.Column("number", Whole, nullable=False),
-    sa.Column("wanted", Whole, nullable=False),
-    sa.Column("trials_known", Whole, nullable=False),
-    sa.Column("results_known", Whole, nullable=False),
+    sa.Column("number", Count, nullable=False),
+    sa.Column("wanted", Count, nullable=False),
+    sa.Column("trials_known", Count, nullable=False),
+    sa.Column("results_known", Count, nullable=False),
     sa.Column("trials", Json(list), nullable=False),
     sa.Index("asks_by_study", "study_id"),
 )
@@ -319,7 +331,7 @@ pauses = sa.Table(
     sa.Column("id", Key, primary_key=True),
     _study(),
     sa.Column("trial_id", Key, sa.ForeignKey("trials.id"), nullable=False),
-    sa.Column("told", Whole, nullable=False),
+    sa.Column("told", Count, nullable=False),
     sa.Column("step", Large, nullable=False),
     sa.Column("phases", Json, nullable=False),
     sa.Column("metrics", sa.Text, nullable=False),  # JSON, encoded by documents.encode_metrics

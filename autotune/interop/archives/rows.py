@@ -31,6 +31,7 @@ from autotune.status import Status
 from autotune.store.portable import Document, columns
 from autotune.store.records import NO_ROOM
 from autotune.store.schema import (
+    Count,
     Json,
     Number,
     Real,
@@ -94,6 +95,8 @@ def _typed(column: sa.Column[Any], value: object, part: str) -> None:
             raise WrongRowError(f"{name} is no object")
     elif isinstance(column.type, sa.Boolean):
         flag(value, name)
+    elif isinstance(column.type, Count):
+        whole(value, name, least=0)
     elif isinstance(column.type, (sa.Integer, Whole)):
         whole(value, name)
     elif isinstance(column.type, (Real, Number)):
@@ -174,8 +177,6 @@ def _trial(row: Document) -> None:
     REASON(row["reason"], "reason")
     object_of(real)(row["phases"], "phases")
     object_of(_digest)(row["artifacts"], "artifacts")
-    for name in ("number", "attempt", "reading_count"):
-        whole(row[name], name, least=0)
     if _configuration(row["configuration"]).hash != row["hash"]:
         raise WrongRowError("its configuration is not the one that its hash stands for")
 
@@ -190,7 +191,6 @@ def _configuration(values: Document) -> Configuration:
 def _pause(row: Document) -> None:
     FACTS(row["facts"], "facts")
     object_of(real)(row["phases"], "phases")
-    whole(row["told"], "told", least=0)
 
 
 def _verdict(row: Document) -> None:

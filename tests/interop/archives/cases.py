@@ -14,9 +14,10 @@ from autotune.interop.archives.writing import write_archive, write_down
 from autotune.measure.outcome import Estimate, Reading, Report
 from autotune.status import Status
 from autotune.store.documents import content_hash
+from autotune.store.records import NewAsk
 from autotune.store.store import Store
 from tests.hook.stores import add_study
-from tests.store.build import bench, outcome
+from tests.store.build import bench, new_trial, outcome
 
 ODD = "a \x1b[31mred\x07 <script>alert(1)</script> \u202e \N{SNOWMAN} text"
 
@@ -41,6 +42,7 @@ def make_origin(tmp_path: Path) -> Path:
         store.pause(running.id, 2, outcome(Status.PRUNED, metrics=metrics, facts={"step": 2}))
         store.finish(own.trial(4).id, outcome(Status.CRASHED, message=ODD, stderr=ODD * 100))
         store.finish(own.trial(8, "final").id, outcome(value=0.25))
+        store.propose(own.place, [new_trial(16)], ask=NewAsk(0, 1, 3, 2))
         store.load((), {"environment1": {"machine": {"processor": {"name": ODD}}, "odd": -math.inf}}, ())
         store.update_space(own.study.id, "new text", {"space": {"knobs": {}}, "identity": {}}, "space1")
         settings = {"sources": [{"study": 1, "trials": 1}, {"study": 77, "trials": 3}]}

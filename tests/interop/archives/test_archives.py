@@ -201,8 +201,8 @@ def a_status_where_no_lines_are_named(members: Members) -> None:
 ALTERED = {
     a_reading: f"{READINGS}, line 1 (trial 0): altered or added",
     a_status: f"{TRIALS}, line 3 (trial 2): altered or added",
-    a_line_less: f"{TRIALS}: 1 of 4 lines are missing",
-    a_line_more: f"{TRIALS}, line 5: altered or added",
+    a_line_less: f"{TRIALS}: 1 of 5 lines are missing",
+    a_line_more: f"{TRIALS}, line 6: altered or added",
     another_order: f"{TRIALS}: its lines were put into another order",
     a_file_missing: f"{READINGS} is missing",
     a_file_more: "studies/1/notes.md was added",

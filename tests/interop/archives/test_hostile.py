@@ -117,9 +117,9 @@ def sets(name: str, value: object) -> Callable[[Any], None]:
     return lambda row: row.__setitem__(name, value)
 
 
-PARTS = ("study", "segments", "sessions", "pauses", "verdicts")
+PARTS = ("study", "segments", "sessions", "asks", "pauses", "verdicts")
 METRIC = {"name": "time", "goal": "minimize", "unit": "s"}
-STUDY, SEGMENTS, SESSIONS, PAUSES, VERDICTS = (f"studies/1/{part}.jsonl" for part in PARTS)
+STUDY, SEGMENTS, SESSIONS, ASKS, PAUSES, VERDICTS = (f"studies/1/{part}.jsonl" for part in PARTS)
 
 WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "a status that is none": (TRIALS, 0, sets("status", "splendid"), "status is 'splendid'"),
@@ -132,6 +132,7 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "a huge number": (TRIALS, 0, sets("number", 10**30), "number is no whole number"),
     "a number of text": (TRIALS, 0, sets("number", "1; DROP TABLE trials"), "number is no whole number"),
     "a session that is not there": (TRIALS, 0, sets("session", 7), "is not there"),
+    "an ask for less than nothing": (ASKS, 0, sets("wanted", -1), "wanted is no whole number"),
     "a negative session": (TRIALS, 0, sets("session", -1), "session is no whole number"),
     "a file that is not there": (TRIALS, 0, sets("artifacts", {"x": "0" * 64}), "is not in the archive"),
     "a file by its path": (TRIALS, 0, sets("artifacts", {"x": "../../etc"}), "is no hash of a file"),

@@ -40,6 +40,7 @@ ALTERED = [
     ("studies", "workload", "'{'", "is wrong: Expecting property name"),
     ("studies", "metrics", "'[3]'", "is wrong: '[3]' is no list of metrics"),
     ("studies", "created_at", "'long ago'", "is wrong: 'long ago' is no number"),
+    ("studies", "next_told", "-1", "is wrong: -1 is no count"),
     ("studies", "next_told", "'x'", "is wrong: 'x' is no whole number"),
     ("segments", "document", "'[]'", "is wrong: [] is no object"),
     ("sessions", "settings", "'3'", "is wrong: 3 is no object"),
