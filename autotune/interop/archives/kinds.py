@@ -53,6 +53,12 @@ def text(value: object, name: str) -> str:
     return value
 
 
+def key(value: object, name: str) -> None:
+    """A hash or another name of ours, which any database takes as it is."""
+    if not (text(value, name).isascii() and str(value).isprintable()):
+        raise WrongRowError(f"{name} is no key")
+
+
 def flag(value: object, name: str) -> None:
     if not isinstance(value, bool):
         raise WrongRowError(f"{name} is neither true nor false")

@@ -18,6 +18,7 @@ from autotune.interop.archives.kinds import (
     any_list,
     any_object,
     flag,
+    key,
     list_of,
     moment,
     object_of,
@@ -34,8 +35,10 @@ from autotune.store.schema import (
     Count,
     Json,
     Number,
+    OneOf,
     Real,
     Whole,
+    Words,
     asks,
     pauses,
     segments,
@@ -101,8 +104,10 @@ def _typed(column: sa.Column[Any], value: object, part: str) -> None:
         whole(value, name)
     elif isinstance(column.type, (Real, Number)):
         (moment if name.endswith("_at") else real)(value, name)
-    else:
+    elif isinstance(column.type, (Words, OneOf)):
         text(value, name)
+    else:
+        key(value, name)
 
 
 def _digest(value: object, name: str) -> None:

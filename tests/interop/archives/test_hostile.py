@@ -133,6 +133,7 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "a number of text": (TRIALS, 0, sets("number", "1; DROP TABLE trials"), "number is no whole number"),
     "a session that is not there": (TRIALS, 0, sets("session", 7), "is not there"),
     "an ask for less than nothing": (ASKS, 0, sets("wanted", -1), "wanted is no whole number"),
+    "a hash of no letters": (SESSIONS, 0, sets("environment_hash", "\ud800"), "environment_hash is no key"),
     "a negative session": (TRIALS, 0, sets("session", -1), "session is no whole number"),
     "a file that is not there": (TRIALS, 0, sets("artifacts", {"x": "0" * 64}), "is not in the archive"),
     "a file by its path": (TRIALS, 0, sets("artifacts", {"x": "../../etc"}), "is no hash of a file"),
