@@ -56,6 +56,6 @@ def say(frame: pd.DataFrame) -> str:
     lines = [f"{study}: {say_count(trials, 'trial')} in {say_seconds(wall)}; {had}"]
     width = max((len(part) for part in frame["part"]), default=0)
     for row in rows_of(frame):
-        share = f"{row.share:6.1%}" if row.where == "device" else "beside"
+        share = f"{row.share:6.1%}" if row.where == "device" else row.where
         lines.append(f"  {row.part:{width}}  {say_seconds(row.seconds):>8}  {share}  {row.meaning}")
     return "\n".join(lines)

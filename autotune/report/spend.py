@@ -34,6 +34,11 @@ ON_DEVICE = {
 }
 """The parts of a session's time and what they mean; each second counts for one of them."""
 
+BEFORE = {
+    "loading": "before searches began, not counted by --time: a worker starts and loads the objective",
+}
+"""What came on top of the sessions' time."""
+
 BESIDE = {
     "prepare": "compiling and other preparation, overlapped with measuring: the sum over all workers",
     "check ahead": "answers verified while the device measured something else",
@@ -45,9 +50,10 @@ def spend(evidence: Evidence) -> pd.DataFrame:
 
     The rows whose ``where`` is ``device`` count each second of each session once, so they add up to the
     wall clock; with several measuring lanes they are means over the lanes. In those with ``beside``, the
-    work overlapped with that and took no time of its own. ``attrs``: ``wall`` (seconds of all sessions
-    together), ``lanes``, ``busy`` (the share of the time in which the device had a trial), ``trials``, and
-    ``replayed``: then no device was used, and the times in the recording are not counted.
+    work overlapped with that and took no time of its own; those with ``before`` came on top. ``attrs``:
+    ``wall`` (seconds of all sessions together), ``lanes``, ``busy`` (the share of the time in which the
+    device had a trial), ``trials``, and ``replayed``: then no device was used, and the times in the recording
+    are not counted.
     """
     import pandas as pd
 
@@ -57,6 +63,9 @@ def spend(evidence: Evidence) -> pd.DataFrame:
     rows = [
         (part, totals[part], "device", meaning) for part, meaning in ON_DEVICE.items() if totals[part] > 0
     ]
+    loading = sum(float(session.settings.get("starting", 0.0)) for session in evidence.sessions)
+    if loading:
+        rows.insert(0, ("loading", loading, "before", BEFORE["loading"]))
     ahead = own[own["check_began"].notna()]
     for part, beside in (("prepare", own["prepare"].sum()), ("check ahead", ahead["check"].sum())):
         if beside and not replayed:

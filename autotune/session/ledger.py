@@ -55,8 +55,12 @@ class Ledger:
         environment: Environment,
         *,
         part: bool = False,
+        starting: float = 0.0,
     ) -> None:
-        """``part``: the session is a slice of a larger search; its budget is not shown to the strategy."""
+        """``part``: the session is a slice of a larger search; its budget is not shown to the strategy.
+
+        ``starting``: the seconds before it in which workers started, for who asks where the time went.
+        """
         self.spec = spec
         self.store = store
         self.study = study
@@ -91,15 +95,15 @@ class Ledger:
         close_dead(store, study.record.id)
         self._searched_before = seconds_searched(store, study.record.id)
         self._began = monotonic()  # not time(): the wall clock may be set meanwhile
-        self.session_id = self._open_session(part, learned.settings)
+        self.session_id = self._open_session(part, {"starting": starting, **learned.settings})
         try:
             self._restore()
         except BaseException:
             self.close("crashed")  # or else it would count as running for as long as this process lives
             raise
 
-    def _open_session(self, part: bool, learned: Mapping[str, object]) -> int:
-        """Store that a session begins, with the settings that its proposals depend on; returns its id."""
+    def _open_session(self, part: bool, known: Mapping[str, object]) -> int:
+        """Store that a session begins, with all that its proposals depend on; returns its id."""
         settings = {
             "search": asdict(self.spec.search),
             "measure": asdict(self.spec.measure),
@@ -108,7 +112,7 @@ class Ledger:
             "space": self.spec.space.hash,
             "engine": engine(),
             "process": identity(),
-            **learned,
+            **known,
         }
         return self.store.open_session(
             self.study.record.id,

@@ -76,7 +76,14 @@ class Session:
             if not self.part:
                 check_feasible(self.spec)
             study = open_study(self.spec, self.store, self.environment, fresh=self.fresh, goes_on=self.part)
-            self._ledger = ledger = Ledger(self.spec, self.store, study, self.environment, part=self.part)
+            self._ledger = ledger = Ledger(
+                self.spec,
+                self.store,
+                study,
+                self.environment,
+                part=self.part,
+                starting=self.executor.starting,
+            )
             reason = "crashed"
             try:
                 self._stopping = make_stopping(self.spec, self.store, study.record.id, ledger.session_id)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autotune.cli.spend import say
 from autotune.measure.facts import TIMELINE
 from autotune.report.evidence import load_evidence
 from autotune.report.spend import covered, merged, spend
@@ -49,6 +50,19 @@ def test_gaps_have_causes(tmp_path: Path) -> None:
     assert on_device["seconds"].sum() == pytest.approx(frame.attrs["wall"]) == 30.0
     assert frame["share"].tolist() == pytest.approx((frame["seconds"] / 30.0).tolist())
     assert frame.attrs["busy"] == pytest.approx((1.0 + 9.0 + 1.0) / 30.0)
+
+
+def test_what_passed_before_searches_began_comes_on_top(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    for seconds in (3.0, 4.0):
+        written.session = written.store.open_session(written.study.id, {"starting": seconds}, "", 1, "host0")
+        written.trial({"tile": int(seconds)}, 1.0)
+    frame = spend(load_evidence(written.store))
+    [loading] = frame[frame["part"] == "loading"].itertuples()
+    assert (loading.seconds, loading.where) == (7.0, "before")
+    on_device = frame[frame["where"] == "device"]
+    assert on_device["seconds"].sum() == pytest.approx(frame.attrs["wall"])
+    assert say(frame).splitlines()[1].split()[:4] == ["loading", "7", "s", "before"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20))), st.integers(0, 25))

@@ -58,6 +58,7 @@ SETTINGS = parts(
     engine=parts(version=text, code=text),
     space=text,
     part=flag,
+    starting=real,
     sources=list_of(parts()),
 )
 

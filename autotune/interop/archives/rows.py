@@ -162,7 +162,9 @@ def _session(row: Document) -> None:
     SETTINGS(settings, "settings")
     for source in settings.get("sources") or ():
         whole(source.get("trials"), "a source's trials", least=0)
-        if source.get("study") is not None:
+        if "study" not in source:
+            raise WrongRowError("a source has no 'study'")
+        if source["study"] is not None:
             whole(source["study"], "a source's study", least=0)
 
 

@@ -282,7 +282,7 @@ def spend_table(frame: pd.DataFrame) -> Table:
         (
             row.part,
             say_seconds(row.seconds),
-            f"{row.share:.1%}" if row.where == "device" else "beside",
+            f"{row.share:.1%}" if row.where == "device" else row.where,
             row.meaning,
         )
         for row in rows_of(frame)

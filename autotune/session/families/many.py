@@ -258,6 +258,7 @@ class ManySession:
                 self.store,
                 open_study(spec, self.store, self.environment, goes_on=True),
                 self.environment,
+                starting=executor.starting,
             )
             reason = INTERRUPTED
             try:

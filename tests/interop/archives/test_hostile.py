@@ -153,6 +153,7 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "a next number that is taken": (STUDY, 0, sets("next_number", 1), "its next trial is to be number 1"),
     "a next result that is there": (STUDY, 0, sets("next_told", 0), "its next result is to be number 0"),
     "segments out of order": (SEGMENTS, 0, sets("number", 4), "not numbered"),
+    "a source of nowhere": (SESSIONS, 1, sets("settings", {"sources": [{"trials": 1}]}), "has no 'study'"),
     "a source of text": (SESSIONS, 1, sets("settings", {"sources": ["x"]}), "settings.sources is no object"),
     "a verdict of text": (VERDICTS, 0, sets("document", {"metrics": {"time": 1}}), "is no estimate"),
     "a speed-up of text": (VERDICTS, 0, sets("document", {"speedup": {"x": 1}}), "it has no 'against'"),
