@@ -35,7 +35,7 @@ ON_DEVICE = {
 """The parts of a session's time and what they mean; each second counts for one of them."""
 
 BEFORE = {
-    "loading": "before searches began, not counted by --time: a worker starts and loads the objective",
+    "loading": "a worker starts and loads the objective; --time does not count it",
 }
 """What came on top of the sessions' time."""
 
