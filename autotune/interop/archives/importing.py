@@ -18,7 +18,7 @@ from autotune.interop.archives.format import (
     encode,
     part_name,
 )
-from autotune.interop.archives.kinds import WrongRowError, text
+from autotune.interop.archives.kinds import WrongRowError, key
 from autotune.interop.archives.rows import check_row
 from autotune.interop.archives.verifying import Manifest, altered_members, read_manifest
 from autotune.interop.archives.zipped import Archive
@@ -163,7 +163,7 @@ class _Reading:
         found: dict[str, Any] = {}
         for number, row in enumerate(self._rows(ENVIRONMENTS), 1):
             try:
-                text(row.get("hash"), "hash")
+                key(row.get("hash"), "hash")
                 ENVIRONMENT(row.get("document"), "document")
             except WrongRowError as error:
                 raise self.archive.wrong(f"{ENVIRONMENTS}, line {number}: {error}") from None

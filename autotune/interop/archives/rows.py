@@ -137,6 +137,8 @@ def _study(row: Document) -> None:
     for name in ("workload", "differs"):
         any_object(row[name], name)
     STUDY(row["document"], "document")
+    if "space" not in row["document"]:
+        raise WrongRowError("document has no 'space'")
     list_of(METRIC)(row["metrics"], "metrics")
     goals = 0
     for metric in row["metrics"]:
