@@ -188,13 +188,14 @@ def _ranked(default: Contestant, candidates: Sequence[Contestant], goal: Goal) -
     """The best first, all by their ratio to the default, or all by their difference.
 
     A loss may be above 0 for some and below it for others, and the logarithm of a ratio cannot be compared
-    with a difference.
+    with a difference. Of equally good ones, the first of ``candidates`` comes first.
     """
     by_ratio = all(_gains(default.values, c.values, goal)[1] for c in candidates)
     gains = _gains if by_ratio else _differences
 
     def gain(candidate: Contestant) -> float:
-        return paired_shift(gains(default.values, candidate.values, goal)[0], 0.5)[0]
+        centre = paired_shift(gains(default.values, candidate.values, goal)[0], 0.5)[0]
+        return float(f"{centre:.12g}")  # what differs in further digits differs by rounding
 
     return sorted(candidates, key=gain, reverse=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from autotune.measure.outcome import Estimate
@@ -50,10 +50,12 @@ def numbers(compared: dict[str, Any] | None) -> list[float]:
 
 
 readings = st.lists(st.floats(0.5, 2.0), min_size=ROUNDS, max_size=ROUNDS).map(tuple)
+ALIKE = (1.0,) * ROUNDS
 middles = st.lists(st.sampled_from([0.5, 0.501, 0.7, 1.0]), min_size=5, max_size=5)
 
 
 @given(middles, st.lists(readings, min_size=5, max_size=5))
+@example([0.7, 0.5, 0.5, 0.5, 0.5], [ALIKE, ALIKE, ALIKE, (*ALIKE[2:], 0.5, 0.5), ALIKE])  # all but one alike
 def test_a_rate_is_judged_as_the_time_that_it_is_the_inverse_of(
     middles: list[float], noises: list[tuple[float, ...]]
 ) -> None:
