@@ -58,7 +58,7 @@ SETTINGS = parts(
     engine=parts(version=text, code=text),
     space=text,
     part=flag,
-    sources=list_of(parts()),
+    sources=list_of(parts(study=or_null(at_least(0)), trials=at_least(0), apart=real)),
 )
 
 REASON = parts(
