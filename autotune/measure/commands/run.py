@@ -169,11 +169,9 @@ def _why_not_run(error: OSError | ValueError, program: Path) -> str:
 
 
 def _report_line(listener: RunListener, metrics: Collection[str], line: str) -> None:
-    """Report a line that is a JSON object with a ``step``; other lines are ignored.
+    """Report a line that is a JSON object with a ``step``, whose metrics are found as in a last object.
 
-    Its metrics are found as in the last object of a run that has ended.
-
-    So are all lines of a program that has opened a run, since it reports there.
+    Other lines are ignored, and so are all lines of a program that has opened a run: it reports there.
     """
     if not line.lstrip().startswith("{"):
         return
