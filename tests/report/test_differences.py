@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from autotune.hook.recipes.case import Case
+from autotune.hook.recipes.recipe import Metric, Recipe
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.report.differences.difference import by_runs, say_other_units
+from autotune.report.differences.recipes import diff_recipes
 from autotune.report.differences.studies import diff_studies
 from autotune.report.differences.trials import diff_trials
 from autotune.session.reproduction.replicates import Spread
@@ -90,6 +94,23 @@ def test_values_in_other_units_are_not_compared(tmp_path: Path) -> None:
     for contrast in (winners, *diff_trials(own.store, one, its).contrasts):
         assert (contrast.answer, contrast.how) == ("not comparable", "one is in s, the other in ms")
         assert contrast.one is contrast.other is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "how"),
+    [
+        (Metric("time", 2.0, unit="ms"), "one is in s, the other in ms"),
+        (Metric("loss", 2.0), "the other is of loss"),
+    ],
+)
+def test_recipes_of_other_metrics_or_units_are_not_compared(metric: Metric, how: str) -> None:
+    """The value of the other had been shown in the unit of the one."""
+    one = Recipe("gemm", "gpu", Case({}), {"tile": 1}, Metric("time", 1.0, unit="s"))
+    other = replace(one, metric=metric)
+    [found] = diff_recipes([one], [other], ("A", "B"))
+    [contrast] = found.contrasts
+    assert (contrast.answer, contrast.how) == ("not comparable", how)
+    assert contrast.one is contrast.other is None
 
 
 def test_units_are_alike_by_what_they_mean() -> None:
