@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from autotune.hook.recipes.case import Case
+from autotune.hook.recipes.recipe import Metric, Recipe
 from autotune.measure.outcome import Estimate, Outcome, Reading
-from autotune.report.differences.difference import by_runs
+from autotune.report.differences.difference import by_runs, say_other_units
+from autotune.report.differences.recipes import diff_recipes
 from autotune.report.differences.studies import diff_studies
 from autotune.report.differences.trials import diff_trials
 from autotune.session.reproduction.replicates import Spread
@@ -75,6 +79,44 @@ def test_one_configuration_in_common_is_counted_as_one(tmp_path: Path) -> None:
     own.trial({"tile": 1, "layout": "row"}, 1.0)
     [contrast] = [c for c in diff_studies(own.store, own.study, own.study).contrasts if "tried" in c.metric]
     assert contrast.how == "1 configuration was measured in both, and 6 are needed"
+
+
+def test_values_in_other_units_are_not_compared(tmp_path: Path) -> None:
+    """2 ms, declared as such, had been a thousand times worse than 0.002 s, and were shown as 2 s."""
+    own = Written(tmp_path)
+    own.trial({"tile": 1, "layout": "row"}, 0.002)
+    document = {"space": {"knobs": {}}}
+    metrics = [{"name": "time", "goal": "minimize", "unit": "ms"}]
+    other = Written(tmp_path, key="key1", document=document, metrics=metrics)
+    other.trial({"tile": 1, "layout": "row"}, 2.0)
+    _, winners = diff_studies(own.store, own.study, other.study).contrasts
+    one, its = (own.store.trials(study.id)[0] for study in (own.study, other.study))
+    for contrast in (winners, *diff_trials(own.store, one, its).contrasts):
+        assert (contrast.answer, contrast.how) == ("not comparable", "one is in s, the other in ms")
+        assert contrast.one is contrast.other is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "how"),
+    [
+        (Metric("time", 2.0, unit="ms"), "one is in s, the other in ms"),
+        (Metric("loss", 2.0), "the other is of loss"),
+    ],
+)
+def test_recipes_of_other_metrics_or_units_are_not_compared(metric: Metric, how: str) -> None:
+    """The value of the other had been shown in the unit of the one."""
+    one = Recipe("gemm", "gpu", Case({}), {"tile": 1}, Metric("time", 1.0, unit="s"))
+    other = replace(one, metric=metric)
+    [found] = diff_recipes([one], [other], ("A", "B"))
+    [contrast] = found.contrasts
+    assert (contrast.answer, contrast.how) == ("not comparable", how)
+    assert contrast.one is contrast.other is None
+
+
+def test_units_are_alike_by_what_they_mean() -> None:
+    assert say_other_units("ms", "milliseconds") == say_other_units("B/s", "B/s") == ""
+    assert say_other_units("", "s") == ""
+    assert say_other_units("GB/s", "MB/s") == "one is in GB/s, the other in MB/s"
 
 
 GAIN = {"against": "the default", "estimate": 3.0, "low": 2.9, "high": 3.1}

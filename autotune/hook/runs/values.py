@@ -9,6 +9,9 @@ T = TypeVar("T")
 _FLAGS = ("bool", "bool_")
 """The names of the types of flags, in Python and in numpy 1 and 2."""
 
+_EXACT = 1 << 53
+"""Each whole number up to here is one that a ``float`` can be."""
+
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -24,7 +27,7 @@ def like(value: Any, default: T) -> T:
     elif isinstance(default, int) and isinstance(value, float) and value.is_integer():
         found = int(value)
     elif isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
-        found = float(value)
+        found = float(value) if abs(value) <= _EXACT else value
     elif isinstance(default, tuple) and isinstance(value, list):
         found = tuple(value)
     result: T = found

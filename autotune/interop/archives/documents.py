@@ -59,7 +59,7 @@ SETTINGS = parts(
     space=text,
     part=flag,
     starting=real,
-    sources=list_of(parts()),
+    sources=list_of(parts(study=or_null(at_least(0)), trials=at_least(0), apart=real)),
 )
 
 REASON = parts(

@@ -162,12 +162,9 @@ def _segment(row: Document) -> None:
 def _session(row: Document) -> None:
     settings = row["settings"]
     SETTINGS(settings, "settings")
-    for source in settings.get("sources") or ():
-        whole(source.get("trials"), "a source's trials", least=0)
-        if "study" not in source:
-            raise WrongRowError("a source has no 'study'")
-        if source["study"] is not None:
-            whole(source["study"], "a source's study", least=0)
+    for source in settings.get("sources", ()):
+        if missing := {"study", "trials"} - set(source):
+            raise WrongRowError(f"a source has no {sorted(missing)[0]!r}")
 
 
 def _ask(row: Document) -> None:

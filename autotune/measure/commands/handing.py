@@ -84,7 +84,8 @@ def hands_nothing(spec: CommandObjective) -> str:
 
 
 _MAY_ASK = re.compile(
-    rb"autotune|subprocess|os\.(system|exec|spawn|posix_spawn|popen)|runpy|importlib|__import__",
+    rb"autotune|subprocess|os\.(system|exec|spawn|posix_spawn|popen)|from\s+os\s+import"
+    rb"|runpy|importlib|__import__|\bexec\(",
     re.IGNORECASE,
 )
 """Words in a script by which knobs may reach it, or a program that it starts."""

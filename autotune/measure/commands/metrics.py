@@ -217,6 +217,15 @@ def _places(part: object, name: str, levels: int = 5) -> Iterator[str]:
         yield from (f"{key}.{place}" for place in _places(value, name, levels - 1))
 
 
+def spelt_out(value: object) -> object:
+    """NaN or an infinity for a text that spells it, as JSON has none; any other value as it is."""
+    try:
+        number = float(value) if isinstance(value, str) and "_" not in value else 0.0
+    except ValueError:
+        return value
+    return value if math.isfinite(number) else number
+
+
 _BEGINS_AS_NUMBER = re.compile(r"\s*[-+]?\.?[0-9]")
 _AS_NUMBER = ": write it as a number, without quotes, unit or commas"
 
@@ -227,13 +236,12 @@ def _number(name: str, value: object, ended: Finished, typed: bool, judged: bool
     ``typed``: it comes from JSON, where a text is not a number, except ``"nan"`` and ``"inf"``. ``judged``:
     the metric has a goal, and must not be a flag.
     """
+    value = spelt_out(value) if typed else value
     try:
         if isinstance(value, (int, float)) and not (judged and isinstance(value, bool)):
             return float(value)
-        if isinstance(value, str) and "_" not in value:  # Python would read 1_0 as 10
-            number = float(value)
-            if not typed or not math.isfinite(number):
-                return number
+        if isinstance(value, str) and not typed and "_" not in value:  # Python would read 1_0 as 10
+            return float(value)
     except (ValueError, OverflowError):
         pass
     hint = ""

@@ -14,7 +14,7 @@ import numpy as np
 
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.leftovers import Leftovers
-from autotune.measure.commands.metrics import look_up, say_deeper
+from autotune.measure.commands.metrics import look_up, say_deeper, spelt_out
 from autotune.measure.commands.placeholders import config_text, placeholder_values
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import VARIABLE as RUN_VARIABLE
@@ -169,11 +169,9 @@ def _why_not_run(error: OSError | ValueError, program: Path) -> str:
 
 
 def _report_line(listener: RunListener, metrics: Collection[str], line: str) -> None:
-    """Report a line that is a JSON object with a ``step``; other lines are ignored.
+    """Report a line that is a JSON object with a ``step``, whose metrics are found as in a last object.
 
-    Its metrics are found as in the last object of a run that has ended.
-
-    So are all lines of a program that has opened a run, since it reports there.
+    Other lines are ignored, and so are all lines of a program that has opened a run: it reports there.
     """
     if not line.lstrip().startswith("{"):
         return
@@ -189,7 +187,8 @@ def _report_line(listener: RunListener, metrics: Collection[str], line: str) -> 
         step = int(step)
     if isinstance(step, int) and not isinstance(step, bool):
         named = found | {name: look_up(found, name) for name in metrics}
-        numbers = {name: value for name, value in named.items() if isinstance(value, (int, float))}
+        values = {name: spelt_out(value) for name, value in named.items()}
+        numbers = {name: value for name, value in values.items() if isinstance(value, (int, float))}
         try:
             listener.report(step, numbers)
         except (TypeError, ValueError) as error:

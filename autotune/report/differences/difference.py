@@ -17,6 +17,7 @@ from typing import Any, Literal
 from autotune.report.knob_views import same_value
 from autotune.report.numbers import say_value
 from autotune.session.reproduction.replicates import Interval, Spread, apart, widened
+from autotune.space.spec import TIMES
 from autotune.store.records import StudyRecord
 
 SAME = 1e-5
@@ -148,3 +149,9 @@ def incomparable(
 ) -> Contrast:
     """A contrast that is not made, and why."""
     return Contrast(metric, unit, one, other, "not comparable", why)
+
+
+def say_other_units(one: str, other: str) -> str:
+    """Why values in these units are not compared; empty where they can be, or a unit is not known."""
+    alike = TIMES.get(one, one) == TIMES.get(other, other)
+    return "" if alike or not (one and other) else f"one is in {one}, the other in {other}"

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from autotune.hook.recipes.recipe import Recipe
-from autotune.report.differences.difference import Contrast, Differences, by_runs, incomparable, pairs_of
+from autotune.report.differences.difference import (
+    Contrast,
+    Differences,
+    by_runs,
+    incomparable,
+    pairs_of,
+    say_other_units,
+)
 from autotune.report.lineage.links import recipe_label
 from autotune.report.words.story import differing
 from autotune.space.configuration import Configuration
@@ -86,7 +93,9 @@ def _contrasts(one: Recipe, other: Recipe) -> Iterator[Contrast]:
     name, unit = one.metric.name, one.metric.unit
     first, second = one.metric.interval, other.metric.interval
     if name != other.metric.name:
-        yield incomparable(name, unit, f"the other is of {other.metric.name}", first, second)
+        yield incomparable(name, unit, f"the other is of {other.metric.name}")
+    elif why := say_other_units(unit, other.metric.unit):
+        yield incomparable(name, unit, why)
     elif one.case != other.case or one.device != other.device:
         yield incomparable(name, unit, "they are of different workloads or devices", first, second)
     else:

@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from autotune.measure.rules.significance import paired_shift
-from autotune.report.differences.difference import Contrast, Differences, by_runs, incomparable, pairs_of
+from autotune.report.differences.difference import (
+    Contrast,
+    Differences,
+    by_runs,
+    incomparable,
+    pairs_of,
+    say_other_units,
+)
 from autotune.report.differences.trials import code_pairs, environment_pairs
 from autotune.report.numbers import say_count
 from autotune.report.words.objective import say_objective
@@ -91,9 +98,12 @@ def _settings(study: StudyRecord) -> dict[str, Any]:
 def _contrasts(store: Store, one: Result, other: Result) -> Iterator[Contrast]:
     """Contrasts of the speed-ups, of the winners, and of the configurations that both have tried."""
     goal = one.metric
-    yield _over_defaults(one, other)
-    first, second = _best(one), _best(other)
     winners = f"{goal.name} of the winners"
+    yield _over_defaults(one, other)
+    if why := say_other_units(goal.unit, other.metric.unit):
+        yield incomparable(winners, goal.unit, why)
+        return
+    first, second = _best(one), _best(other)
     if pairs_of(one.study.workload, other.study.workload):
         yield incomparable(winners, goal.unit, "they had different workloads", first, second)
         return
@@ -120,6 +130,8 @@ def _over_defaults(one: Result, other: Result) -> Contrast:
     found = [result.speedup for result in (one, other)]
     if one.gain is not None and other.gain is not None:
         name, unit, found = "better than the default by", one.metric.unit, [one.gain, other.gain]
+        if why := say_other_units(unit, other.metric.unit):
+            return incomparable(name, unit, why)
     first, second = (comparison.interval if comparison else None for comparison in found)
     if first is None or second is None:
         why = "one of them was not measured again"

@@ -19,6 +19,7 @@ from autotune.report.differences.difference import (
     by_runs,
     incomparable,
     pairs_of,
+    say_other_units,
 )
 from autotune.report.numbers import say_count
 from autotune.report.words.story import differing
@@ -91,13 +92,16 @@ def _contrast(
     studies: tuple[StudyRecord, StudyRecord],
     remarks: Sequence[str],
 ) -> Contrast:
+    theirs = next(its for its in studies[1].goals if its.name == goal.name)
+    if why := say_other_units(goal.unit, theirs.unit):
+        return incomparable(goal.name, goal.unit, why)
     sides = (_interval(one, goal.name), _interval(other, goal.name))
     for trial, side in zip((one, other), sides, strict=True):
         if side is None:
             why = f"trial {trial.number} ended as {trial.status}"
             return incomparable(goal.name, goal.unit, why, *sides)
         if trial.status is Status.PRUNED and trial.facts.get(STEP) is not None:
-            why = f"trial {trial.number} was stopped after step {trial.facts['step']}"
+            why = f"trial {trial.number} was stopped after step {trial.facts[STEP]}"
             return incomparable(goal.name, goal.unit, why, *sides)
     if remarks:
         return incomparable(goal.name, goal.unit, "; ".join(remarks), *sides)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import compress
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -57,24 +56,25 @@ class Table:
         rows = [r for r in range(len(self.workloads)) if r not in gone]
         # The default is known without any search, even if a search found nothing better.
         kept = [c for c, by in enumerate(self.found_by) if c == self.default or not by or by - gone]
-        renumbered = {r: n for n, r in enumerate(rows)}
-        table = Table(
-            workloads=tuple(self.workloads[r] for r in rows),
-            names=self.names,
-            losses=self.losses[np.ix_(rows, kept)],
-            forbidden=self.forbidden[np.ix_(rows, kept)],
-            found_by=tuple(frozenset(renumbered[r] for r in self.found_by[c] - gone) for c in kept),
-            default=kept.index(self.default) if self.default in kept else None,
-        )
-        return table.working(), kept
+        return self._part(rows, kept).working(), kept
 
     def working(self) -> Table:
         """The table without workloads for which no configuration has a value."""
-        works = [not all(row) for row in np.isnan(self.losses).tolist()]
-        if all(works):
-            return self
-        kept = tuple(compress(self.workloads, works))
-        return replace(self, workloads=kept, losses=self.losses[works], forbidden=self.forbidden[works])
+        works = ~np.isnan(self.losses).all(axis=1)
+        return self._part(np.flatnonzero(works).tolist(), range(len(self.found_by)))
+
+    def _part(self, rows: Sequence[int], columns: Sequence[int]) -> Table:
+        renumbered = {r: n for n, r in enumerate(rows)}
+        return Table(
+            workloads=tuple(self.workloads[r] for r in rows),
+            names=self.names,
+            losses=self.losses[np.ix_(rows, columns)],
+            forbidden=self.forbidden[np.ix_(rows, columns)],
+            found_by=tuple(
+                frozenset(renumbered[r] for r in self.found_by[c] if r in renumbered) for c in columns
+            ),
+            default=columns.index(self.default) if self.default in columns else None,
+        )
 
 
 @dataclass(frozen=True)

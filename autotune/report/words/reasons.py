@@ -86,6 +86,10 @@ def expectations(
     return tuple(found)
 
 
+_MOST = 700.0
+"""The largest logarithm whose number is shown: of 710 there is none."""
+
+
 def _of(part: Any, goal: MetricSpec, goals: Sequence[MetricSpec]) -> Any:
     """The entry of a reason's part for one goal; a part that is no mapping is for the first goal."""
     if isinstance(part, Mapping):
@@ -97,9 +101,10 @@ def _expectation(
     goal: MetricSpec, predicted: float, spread: float, logarithmic: bool, measured: float | None
 ) -> Expectation:
     if logarithmic:
-        low, high = predicted * math.exp(-spread), predicted * math.exp(spread)
+        factor = math.exp(min(abs(spread), _MOST))
+        low, high = predicted / factor, predicted * factor
         usable = measured is not None and measured > 0.0 and predicted > 0.0
-        apart = math.log(measured / predicted) if measured is not None and usable else None
+        apart = math.log(measured) - math.log(predicted) if measured is not None and usable else None
     else:
         low, high = predicted - spread, predicted + spread
         apart = None if measured is None else measured - predicted
@@ -123,7 +128,7 @@ def say_reason(reason: Document, metrics: Sequence[MetricSpec], numbers: Numbers
 
 def _beside(reason: Document) -> Iterator[str]:
     """Lines on entries of a reason that do not depend on its kind."""
-    if "arm" in reason:
+    if {"arm", "score", "credit", "uses"} <= reason.keys():
         yield (
             f"arm {reason['arm']}: drew {reason['score']:.2f}, the highest; its credit was"
             f" {reason['credit']:.2f} from {reason['uses']} of the latest tries"
@@ -165,7 +170,12 @@ def _trial(digest: object, numbers: Numbers) -> str:
 
 
 def _policy(reason: Document, goal: MetricSpec, numbers: Numbers) -> str:
-    return f"; its probability was {math.exp(reason['log_probability']):.2g}"
+    """The chance of the draw. Of knobs with ranges it is a density, which may be above 1."""
+    chance = reason.get("log_probability")
+    if chance is None:
+        return ""
+    what = "probability density" if chance > 0.0 else "probability"
+    return f"; its {what} was {math.exp(min(chance, _MOST)):.2g}"
 
 
 def _level(reason: Document, goal: MetricSpec, numbers: Numbers) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import autotune
-from autotune.hook.runs.values import read
+from autotune.hook.runs.values import like, read
 from autotune.measure.commands.run_protocol import VARIABLE
 from tests.hook.listening import Search
 
@@ -63,6 +63,13 @@ def test_a_recipe_gives_lists_and_mappings_in_the_form_that_the_search_gave(
         "place": dict,
         "mesh": list,
     }
+
+
+@pytest.mark.parametrize("value", [3, (1 << 53) + 1, -(10**400)], ids=["exact", "long", "huge"])
+def test_a_whole_number_becomes_a_float_if_nothing_is_lost(value: int) -> None:
+    """The longest had ended the script in an OverflowError."""
+    found = like(value, 1.0)
+    assert found == value and isinstance(found, float) == (value == 3)
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,18 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "a study without a space": (STUDY, 0, sets("document", {}), "document has no 'space'"),
     "a source of nowhere": (SESSIONS, 1, sets("settings", {"sources": [{"trials": 1}]}), "has no 'study'"),
     "a source of text": (SESSIONS, 1, sets("settings", {"sources": ["x"]}), "settings.sources is no object"),
+    "a source that is anywhere": (
+        SESSIONS,
+        1,
+        sets("settings", {"sources": [{"trials": 1, "study": 0, "apart": "x"}]}),
+        "apart is no number",
+    ),
+    "a source of no study": (
+        SESSIONS,
+        1,
+        sets("settings", {"sources": [{"trials": 1}]}),
+        "a source has no 'study'",
+    ),
     "a verdict of text": (VERDICTS, 0, sets("document", {"metrics": {"time": 1}}), "is no estimate"),
     "a speed-up of text": (VERDICTS, 0, sets("document", {"speedup": {"x": 1}}), "it has no 'against'"),
     "baselines of text": (VERDICTS, 0, sets("document", {"baselines": "x"}), "baselines is no list"),

@@ -109,6 +109,13 @@ def test_one_that_may_get_them_is_tried(tmp_path: Path) -> None:
     program(tmp_path, "import helper\n" + PRINT)
 
 
+@pytest.mark.parametrize("text", ["from os import system\n", "exec(open('other.txt').read())\n"])
+def test_a_script_that_may_hand_them_on_is_not_refused(tmp_path: Path, text: str) -> None:
+    program(tmp_path, text + PRINT)
+    with pytest.raises(InputError, match="no knob reaches the command"):
+        program(tmp_path, PRINT)
+
+
 def test_where_none_gets_to_it_no_run_is_stopped_for_standing_behind(tmp_path: Path) -> None:
     """Each had been `pruned` but for the first, and nothing was said at the end of the search."""
     objective = program(tmp_path, STARTS + 'print(\'{"step": 1, "time": 2}\')\n')

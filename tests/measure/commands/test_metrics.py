@@ -11,11 +11,13 @@ import pytest
 
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.outcome import Report
+from autotune.measure.phases.runner import Runner
 from autotune.measure.program import Bounded
 from autotune.measure.readings import Sample
 from autotune.measure.reports import Curve, Reporter
 from autotune.space.configuration import Configuration
-from autotune.space.spec import MetricSpec
+from autotune.space.spec import MeasureSettings, MetricSpec
+from autotune.status import Status
 from tests.measure.commands.running import ERROR, NOTE, RNG, TIME, measure, printing, python, runner
 
 
@@ -70,6 +72,15 @@ def test_a_report_with_its_metric_inside_says_what_to_call_it(tmp_path: Path) ->
     objective.report = Reporter(Curve(3, "time", ()))
     with pytest.raises(CommandCrashed, match=r"must bring the metric 'time'.*: call the metric 'val\.time'"):
         measure(objective)
+
+
+def test_a_report_spells_nan_as_the_last_line_does(tmp_path: Path) -> None:
+    """JSON has no such number; a training that diverged had crashed under early stopping."""
+    objective = runner(tmp_path, *printing('{"step": 1, "time": "nan"}'), "{x}")
+    outcome = Runner(objective, (TIME,), MeasureSettings()).measure(
+        lambda: Configuration({"x": 1}), 1, reporter=Reporter(Curve(3, "time", ()))
+    )
+    assert (outcome.status, outcome.message) == (Status.DIVERGED, "time is nan at step 1")
 
 
 def test_patterns_take_the_last_match_in_stdout_then_stderr(tmp_path: Path) -> None:

@@ -137,6 +137,16 @@ def test_rows_where_nothing_works_are_left_aside() -> None:
     assert len(known.without([0])[0].workloads) == 0
 
 
+def test_findings_keep_their_workloads_where_one_before_them_is_left_aside() -> None:
+    """For row 1 only the winner of row 0 works; without both, three rows are left to learn from."""
+    own = [[1.0, *(0.0 if column == row else 0.5 for column in range(5))] for row in (2, 3, 4)]
+    known = table([[1.0, 0.0, *[NAN] * 4], [NAN, 0.0, *[NAN] * 4], *own])
+    rest, columns = known.without([0])
+    assert columns == [0, 2, 3, 4, 5]
+    assert rest.found_by == (frozenset(), frozenset(), frozenset({0}), frozenset({1}), frozenset({2}))
+    assert left_out_tree(known).workloads == 5
+
+
 def test_many_workloads_are_left_out_in_groups_and_soon_done() -> None:
     rng = np.random.default_rng(0)
     sizes = rng.integers(16, 4096, (60, 2))

@@ -22,6 +22,21 @@ def test_a_grid_says_how_often_it_was_refined(level: int, said: str) -> None:
     assert say_reason({"kind": "grid", "level": level}, [TIME])[0].endswith(said)
 
 
+@pytest.mark.parametrize(
+    ("logarithm", "said"),
+    [(math.log(0.25), "its probability was 0.25"), (math.log(34), "its probability density was 34")],
+)
+def test_a_density_is_not_called_a_probability(logarithm: float, said: str) -> None:
+    """Three narrow ranges had a probability of 2e+04; two hundred were too many for a number."""
+    assert say_reason({"kind": "drawn", "log_probability": logarithm}, [TIME])[0].endswith(said)
+    assert say_reason({"kind": "drawn", "log_probability": 1e4}, [TIME])
+
+
+@pytest.mark.parametrize("reason", [{"kind": "drawn"}, {"kind": "uniform", "arm": "mutation"}])
+def test_what_is_not_known_of_a_reason_is_left_out(reason: dict[str, str]) -> None:
+    assert say_reason(reason, [TIME]) == [KINDS[reason["kind"]]]
+
+
 class TestPredictions:
     def test_of_a_logarithm_are_ratios(self) -> None:
         reason = {**MODEL, "predicted": 0.002, "spread": math.log(2), "logarithmic": True}
@@ -48,6 +63,13 @@ class TestPredictions:
         reason = {**MODEL, "predicted": 2e-200, "spread": math.log(2), "logarithmic": True}
         (expected,) = expectations(reason, [TIME], {"time": 1e-200})
         assert expected.off == pytest.approx(1.0)
+
+    @pytest.mark.parametrize(("predicted", "spread"), [(1.0, 1e6), (1.0, -1e6), (math.inf, 1.0)])
+    def test_of_another_program_may_be_any_numbers(self, predicted: float, spread: float) -> None:
+        """In an archive they may stand, and had ended in an OverflowError."""
+        reason = {**MODEL, "predicted": predicted, "spread": spread, "logarithmic": True}
+        (expected,) = expectations(reason, [TIME], {"time": 1.0})
+        assert expected.low <= expected.predicted <= expected.high and expected.say()
 
     def test_of_what_failed_stand_alone(self) -> None:
         reason = {**MODEL, "predicted": 0.002, "spread": 0.5, "logarithmic": True}
