@@ -79,6 +79,9 @@ def test_it_is_told_as_of_one_moment(shared_url: str, open_store: Callable[[str]
 
 def test_what_is_told_and_written_is_told_the_same(store: Store, made: Bench, tmp_path: Path) -> None:
     rows = told(store, made.study.id)
+    taken = [document["readings"] for part, document in rows if part == "readings"]
+    throttled = ["time", 0.1 + 0.2, 0.5, "throttled", {"cpu": 1.0}]
+    assert taken[0] == [["time", None, 0.0, "", None], throttled], "what is no number is null"
     with Store.open(tmp_path / "other.db") as other:
         bench(other, "first")
         [number] = other.load([iter(rows)], {"environment0": {"machine": {}}}, [("source", b"int main;")])
@@ -87,6 +90,9 @@ def test_what_is_told_and_written_is_told_the_same(store: Store, made: Bench, tm
         assert other.integrity() == []
     [again] = store.load([iter(told(store, made.study.id))], {}, [])
     assert again != made.study.id and repr(told(store, again)) == repr(told(store, made.study.id))
+    assert store.find_same(rows[0][1]) == again, "of several the newest"
+    for name in ("name", "key", "created_at"):
+        assert store.find_same(rows[0][1] | {name: rows[0][1][name] * 2}) is None
     assert store.integrity() == []
 
 
