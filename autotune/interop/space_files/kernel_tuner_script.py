@@ -135,13 +135,13 @@ class _Script:
         for name, values in found.items():
             listed = values if isinstance(values, (list, tuple, range)) else ()
             many = Frame(self.module, {}).collect(node, listed)
-            wrong = [one for one in many if not isinstance(one, (bool, int, float, str))]
-            wrong += [one for one in many if not wrong and not can_be_written(one)]
-            if not isinstance(name, str) or wrong or not many:
-                said = (
-                    f"{name} can be {shorten(repr(wrong[0]))}" if wrong else f"{name} has no list of values"
-                )
-                raise self.module.not_understood(node, said)
+            plain = (bool, int, float, str)
+            wrong = [one for one in many if not isinstance(one, plain) or not can_be_written(one)]
+            if not isinstance(name, str):
+                raise self.module.not_understood(node, f"{name!r} is no text, which names a parameter")
+            if wrong or not many:
+                said = f"can be {shorten(repr(wrong[0]))}" if wrong else "has no list of values"
+                raise self.module.not_understood(node, f"{name} {said}")
             knobs[name] = tuple({key(value): value for value in many}.values())
         if problems := name_problems(knobs, self.module.place(node)):
             raise InputError(problems)
@@ -179,8 +179,7 @@ class _Script:
         given = function.args
         names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
         plain = not (given.vararg or given.kwarg or closure.defaults)
-        one_of_all = len(names) == 1 and names[0] not in knobs
-        if returned is None or not plain or not (one_of_all or {*names} <= {*knobs}):
+        if returned is None or not plain or not (len(names) == 1 or {*names} <= {*knobs}):
             why = "a restriction is one expression over parameters, or over one dictionary of them"
             raise self.module.not_understood(function, why, RESTRICTION)
         loops = [part.target for part in ast.walk(returned) if isinstance(part, ast.comprehension)]
