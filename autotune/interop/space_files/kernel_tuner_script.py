@@ -256,6 +256,8 @@ class _Settled(ast.NodeTransformer):
         if not isinstance(found, (bool, int, float, str)):
             why = "in a restriction it has to be a number or a text"
             raise source.not_understood(node, why, RESTRICTION)
+        if isinstance(found, (int, float)) and found < 0:  # as Python reads it: -3 ** 2 is -(3 ** 2)
+            return ast.UnaryOp(ast.USub(), ast.Constant(-found))
         return ast.Constant(found)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

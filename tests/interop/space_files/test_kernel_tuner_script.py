@@ -133,6 +133,15 @@ def test_a_parameter_goes_before_a_name_of_the_script(tmp_path: Path) -> None:
     assert {c["block_size_x"] for c in space.feasible} == {16, 32, 64}
 
 
+@pytest.mark.parametrize("value", ["-8", "-8.0"])
+def test_a_name_below_zero_is_a_number_of_its_own(tmp_path: Path, value: str) -> None:
+    """``LIMIT ** 2`` had become ``-8 ** 2``, which is -64."""
+    text = SCRIPT.replace("LIMIT = 64", f"LIMIT = {value}").replace(
+        "RESTRICTIONS", "[lambda p: p['block_size_x'] * p['block_size_y'] <= LIMIT ** 2]"
+    )
+    assert len(convert(write(tmp_path, text)).checked().feasible) == len(SMALL)
+
+
 @pytest.mark.parametrize(
     "restriction", ["3", "lambda p, q: p['pad']", "lambda p: unknown(p['pad'])", "lambda p: p['pad'] < sizes"]
 )
