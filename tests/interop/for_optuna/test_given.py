@@ -130,6 +130,15 @@ class TestGivenSpace:
         found.optimize(lambda trial: float(suggest(trial, space)["place"]["body"] == "cpu"), n_trials=5)
         assert [trial.value for trial in found.trials] == [1.0, 0.0], "and the study ends"
 
+    def test_a_space_of_one_configuration_is_tried_once(self) -> None:
+        """Optuna asks its sampler for nothing where each range has a single value: nothing had ended it."""
+        space = Space([Choice("layout", ("row",)), IntegerRange("depth", 3, 3)])
+        assert tried(study(lambda trial: suggest(trial, space)["depth"], space=space)) == [
+            {"layout": "row", "depth": 3}
+        ]
+        found = study(lambda trial: trial.suggest_int("depth", 3, 3))
+        assert len(found.trials) == 2, "the first one shows what the study asks for"
+
     def test_a_flag_beside_the_number_that_it_equals(self) -> None:
         space = Space([Permutation("order", (True, 1, "k")), Choice("c", (0, False))])
         found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=space, strategy="grid"))
