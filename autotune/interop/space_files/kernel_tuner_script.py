@@ -79,7 +79,7 @@ class _Script:
 
     def module_of(self, file: File, package: Package) -> Module:
         shown = str(self.file) if package.main == file.path else os.path.relpath(file.path)
-        return Module(file.tree, shown, {"OrderedDict": _dictionary}, otherwise=OTHERWISE, others=package)
+        return Module(file.tree, shown, {}, otherwise=OTHERWISE, others=package)
 
     def convert(self, kernel: str) -> Converted:
         call, name = self.chosen(kernel)
@@ -271,10 +271,3 @@ class _Settled(ast.NodeTransformer):
 
 def _says_nothing(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-
-
-def _dictionary(node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> dict[Any, Any]:
-    try:
-        return dict(*given, **by_name)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"line {node.lineno}: {error}") from None

@@ -85,6 +85,11 @@ def test_as_many_configurations_as_the_restrictions_leave(
         ("['32 <= block_size_y * block_size_x <= 1024']", False),
         ("['pad == 0 and 1024 >= block_size_x * block_size_y']", False),
         ("lambda p: p['block_size_x'] * p['block_size_y'] <= LIMIT", False),
+        ("['block_size_x * block_size_y < 1000.0']", False),
+        ("['1024 > block_size_x * block_size_y > 4']", False),
+        ("['block_size_x * block_size_y == 64']", True),
+        ("['block_size_x * block_size_y * 2 <= 1024']", True),
+        ("['block_size_x + block_size_y <= 64']", True),
         ("['block_size_x * block_size_y <= 2048']", True),
         ("['block_size_x * block_size_y >= 32']", True),
         ("['block_size_x <= 1024']", True),
@@ -120,9 +125,10 @@ def test_a_function_is_a_restriction_where_it_returns_one_expression(tmp_path: P
     )
     text = SCRIPT.replace("RESTRICTIONS", "small").replace("def tune", f"{function}\ndef tune")
     assert len(convert(write(tmp_path, text)).checked().feasible) == len(SMALL)
-    longer = text.replace('    return p["block', '    x = 1\n    return x * p["block')
-    with pytest.raises(InputError, match="a restriction is one expression"):
-        convert(write(tmp_path, longer))
+    for more in ("x = 1", "print(p)"):
+        longer = text.replace('    return p["block', f'    {more}\n    return p["block')
+        with pytest.raises(InputError, match="a restriction is one expression"):
+            convert(write(tmp_path, longer))
 
 
 def test_a_parameter_goes_before_a_name_of_the_script(tmp_path: Path) -> None:
@@ -131,6 +137,29 @@ def test_a_parameter_goes_before_a_name_of_the_script(tmp_path: Path) -> None:
     )
     space = convert(write(tmp_path, text)).checked()
     assert {c["block_size_x"] for c in space.feasible} == {16, 32, 64}
+
+
+LONG = {one for one in ALL if one[0] > 16}
+
+
+@pytest.mark.parametrize(
+    ("before", "restriction", "left"),
+    [
+        ("def above(least): return lambda p: p['block_size_x'] > least", "above(LIMIT / 4)", LONG),
+        ("max = 16", "lambda p: p['block_size_x'] > max", LONG),
+        ("def above(max): return lambda p: p['block_size_x'] > max", "above(16)", LONG),
+        ("", "lambda p: max(p['block_size_x'], 16) > 16", LONG),
+        ("import math", "lambda p: math.ceil(p['block_size_x'] / (LIMIT / 4)) > 1", LONG),
+        ("kind = 'row'", "lambda p: p['layout'] == kind", {one for one in ALL if one[2] == "row"}),
+        ("all_of_it = True", "lambda p: p['pad'] == 0 or all_of_it", {*ALL}),
+    ],
+)
+def test_other_names_stand_for_what_they_are_in_the_script(
+    tmp_path: Path, before: str, restriction: str, left: set[tuple[object, ...]]
+) -> None:
+    text = SCRIPT.replace("LIMIT = 64", f"LIMIT = 64\n{before}").replace("RESTRICTIONS", f"[{restriction}]")
+    space = convert(write(tmp_path, text)).checked()
+    assert {tuple(c[name] for name in NAMES) for c in space.feasible} == left
 
 
 @pytest.mark.parametrize("value", ["-8", "-8.0"])
@@ -164,6 +193,9 @@ def test_of_a_restriction_it_is_said_what_one_may_be(tmp_path: Path, restriction
         ("RESTRICTIONS", "[lambda *all: True]", "a restriction is one expression"),
         ("RESTRICTIONS", "[lambda **all: True]", "a restriction is one expression"),
         ("RESTRICTIONS", "[lambda pad=0: pad == 0]", "a restriction is one expression"),
+        ("LIMIT = 64", "def under(most): return lambda p: p['pad'] < most", r"unknown\(\) does is not known"),
+        ("OrderedDict()", "OrderedDict(3)", r"script.py:11:\d+: .*'int' object is not iterable"),
+        ("OrderedDict()", "OrderedDict('ab')", r"script.py:11:\d+: .*dictionary update sequence"),
         ("RESTRICTIONS", "unknown()", r"what unknown\(\) does is not known here"),
         ("RESTRICTIONS", "[3]", "a restriction is a text"),
         ("[1, 2, 4]", "numpy.arange(4)", r"script.py:13:35: .*numpy.arange"),
@@ -177,7 +209,8 @@ def test_of_a_restriction_it_is_said_what_one_may_be(tmp_path: Path, restriction
     ],
 )
 def test_what_is_not_understood_is_said_with_its_place(tmp_path: Path, old: str, new: str, says: str) -> None:
-    text = SCRIPT.replace(old, new).replace("RESTRICTIONS", "[]")
+    text = SCRIPT.replace(old, new)
+    text = text.replace("RESTRICTIONS", "under(unknown())" if "under" in new else "[]")
     if "tune(tune_params)" in text:
         text = text.replace("    tune_params = OrderedDict()\n", "")
     with pytest.raises(InputError, match=says) as raised:
