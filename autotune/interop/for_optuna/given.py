@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import optuna
@@ -15,6 +16,10 @@ from autotune.space.configuration import Configuration, Value, freeze, plain
 from autotune.space.knobs import Assignment, FloatRange, IntegerRange, Permutation
 from autotune.space.knobs.knob import Knob
 from autotune.space.knobs.values import is_number, key
+from autotune.space.language.binding import bind_rule
+from autotune.space.language.parser import parse
+from autotune.space.language.rule import Rule
+from autotune.space.language.syntax import Comparison, Literal
 from autotune.space.space import Space
 
 MADE_OF_ITEMS = (Assignment, Permutation)
@@ -57,6 +62,16 @@ class GivenSpace(Translation):
                         found[knob.name] = knob.canonical(knob.join(indices))
             except ValueError:
                 found[knob.name] = None
+        return found
+
+    def demands(self, params: Mapping[str, Any]) -> list[Rule]:
+        whole, found = self.asked(params), []
+        for name, (knob, place) in self._parts.items():
+            if name in params and knob.name not in whole:
+                values = knob.cells[place].values
+                with suppress(ValueError):  # one that it cannot have
+                    value = Literal(values[_index(values, params[name])])
+                    found.append(bind_rule(Comparison(("==",), (parse(name), value)), knobs=self.space.knobs))
         return found
 
     def param(self, configuration: Configuration, name: str, distribution: BaseDistribution) -> object:

@@ -7,6 +7,7 @@ from typing import Any
 
 import optuna
 import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from autotune.errors import InputError
 from autotune.interop.optuna import AutotuneSampler, suggest
@@ -123,6 +124,48 @@ class TestGivenSpace:
         given = suggest(found.ask(), space)
         assert space.configuration(given) in space
         assert all(str(given[name]) == str(plain(freeze(value))) for name, value in fixed.items())
+
+    @pytest.mark.parametrize(
+        ("fixed", "order", "place"),
+        [
+            ({"place['embed']": "gpu", "place['head']": "cpu"}, ["j", "i"], {"embed": "gpu", "head": "cpu"}),
+            ({"place['embed']": "gpu"}, ["j", "i"], {"embed": "gpu", "head": "cpu"}),
+            ({"order[1]": "i"}, ["j", "i"], {"embed": "cpu", "head": "cpu"}),
+            ({"order[0]": "j", "place['head']": "gpu"}, ["j", "i"], {"embed": "cpu", "head": "gpu"}),
+        ],
+    )
+    def test_parts_of_a_knob_can_be_enqueued(
+        self, fixed: dict[str, Any], order: list[str], place: dict[str, str]
+    ) -> None:
+        """A single part was put into what was planned without it: into no order, or one against the rules."""
+        knobs = [Permutation("order", ("i", "j")), Assignment("place", ("embed", "head"), ("cpu", "gpu"))]
+        space = Space(knobs, ["place['embed'] == 'cpu' or order[0] == 'j'"])
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=space))
+        found.enqueue_trial(fixed)
+        assert suggest(found.ask(), space) == {"order": order, "place": place}
+
+    def test_a_range_is_asked_for_as_one_where_optuna_has_such(self) -> None:
+        space = Space(
+            [
+                FloatRange("drop", 0.0, 0.5),
+                FloatRange("rate", 1e-4, 1.0, scale="log"),
+                FloatRange("part", 0.0, 1.0, step=0.5),
+                IntegerRange("depth", 1, 6),
+                IntegerRange("pad", 0, 10, step=4),
+                IntegerRange("batch", 1, 100, scale="log"),
+                IntegerRange("tile", 8, 32, scale="log2"),
+            ]
+        )
+        [trial] = study(lambda trial: suggest(trial, space)["drop"], trials=1, space=space).trials
+        assert trial.distributions == {
+            "drop": FloatDistribution(0.0, 0.5),
+            "rate": FloatDistribution(1e-4, 1.0, log=True),
+            "part": CategoricalDistribution((0.0, 0.5, 1.0)),
+            "depth": IntDistribution(1, 6),
+            "pad": IntDistribution(0, 8, step=4),
+            "batch": IntDistribution(1, 100, log=True),
+            "tile": CategoricalDistribution((8, 16, 32)),
+        }
 
     def test_of_a_single_item(self) -> None:
         space = Space([Assignment("place", ("body",), ("cpu", "gpu")), Permutation("order", ("only",))])
