@@ -149,7 +149,10 @@ def _value(knob: Knob, param: object) -> Value:
 
 
 def _index(values: Any, param: object) -> int:
-    """The place of ``param`` among ``values``, which it equals or is the text of; else ``ValueError``."""
+    """The place of ``param`` among ``values``: it equals one, or one is the text of the other.
+
+    Else ``ValueError``.
+    """
     for place, value in enumerate(values):
         if _same(value, param):
             return place
@@ -159,6 +162,8 @@ def _index(values: Any, param: object) -> int:
 def _same(value: Value, param: object) -> bool:
     if isinstance(param, str) and _by_text(value):
         return param == str(plain(value))
+    if isinstance(value, str) and not isinstance(param, str):  # 'None' for None
+        return value == Choices.of([param]).labels[0]
     try:
         return key(value) == key(freeze(param))
     except TypeError:
@@ -170,9 +175,6 @@ def _answer(name: str, value: Value, distribution: BaseDistribution) -> object:
         for choice in distribution.choices:
             if _same(value, choice):
                 return choice
-        labels = Choices.of(distribution.choices)
-        if isinstance(value, str) and value in labels.labels:  # 'None' for None
-            return labels.object(value)
     elif is_number(value):
         try:
             if distribution._contains(distribution.to_internal_repr(value)):

@@ -10,6 +10,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from autotune.errors import InputError
+from autotune.interop.for_optuna.given import GivenSpace
 from autotune.interop.optuna import AutotuneSampler, suggest
 from autotune.space.configuration import FrozenMap, freeze, plain
 from autotune.space.knobs import (
@@ -193,6 +194,30 @@ class TestGivenSpace:
 
         found.optimize(objective, n_trials=30)
         assert len({str(each) for each in given}) == len(given) == 12
+
+    def test_a_study_may_hold_none_and_a_number_beside_its_text(self) -> None:
+        space = Space([Choice("schedule", ("None", "cosine")), Choice("level", (1, "1"))])
+
+        def objective(trial: optuna.Trial) -> float:
+            trial.suggest_categorical("schedule", [None, "cosine"])
+            trial.suggest_categorical("level", ["1", 1])
+            return 1.0
+
+        found = study(objective, space=space)
+        seen = {(params["schedule"], repr(params["level"])) for params in tried(found)}
+        assert len(found.trials) == 4
+        assert seen == {(schedule, level) for schedule in (None, "cosine") for level in ("1", "'1'")}
+
+    @pytest.mark.parametrize("fixed", [{"x": 7.0}, {"tile": 3}, {"order": ["i"]}, {"order": "i"}])
+    def test_what_no_knob_can_be_teaches_nothing(self, fixed: dict[str, Any]) -> None:
+        knobs = [
+            OrderedValues("tile", (1, 2, 4)),
+            FloatRange("x", 0.0, 1.0),
+            Permutation("order", ("i", "j")),
+        ]
+        given = GivenSpace(Space(knobs))
+        assert given.asked(fixed) == dict.fromkeys(fixed)
+        assert given.configuration({"tile": 1, "x": 0.5, "order": ["i", "j"], **fixed}) is None
 
     def test_what_is_enqueued_may_be_impossible(self) -> None:
         space = Space(
