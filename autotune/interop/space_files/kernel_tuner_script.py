@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
-from autotune.interop.space_files.kernel_tuner_space import Gathered
+from autotune.interop.space_files.kernel_tuner_space import Gathered, workload_of
 from autotune.interop.space_files.package_files import File, Files, imports_in, read_source
 from autotune.interop.space_files.package_values import Package
 from autotune.interop.space_files.python_frame import Frame
@@ -189,12 +189,9 @@ class _Script:
 
     def workload(self, given: Mapping[str, ast.expr], call: ast.Call) -> dict[str, Value]:
         try:
-            size = self.module.value(given["problem_size"], call)
+            return workload_of(self.module.value(given["problem_size"], call))
         except (InputError, KeyError):
             return {}
-        sizes = tuple(size) if isinstance(size, (list, tuple)) else (size,)
-        plain = sizes and all(isinstance(one, int) and can_be_written(one) for one in sizes)
-        return {"problem_size": sizes} if plain else {}
 
     def note_threads(self, knobs: Mapping[str, Sequence[Value]], constraints: Sequence[str]) -> None:
         """Name the constraint that Kernel Tuner adds to a script's, unless the script has one like it."""

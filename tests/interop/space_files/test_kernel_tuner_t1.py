@@ -107,6 +107,32 @@ def test_values_are_of_the_type_that_the_file_says(tmp_path: Path) -> None:
     assert found.default["on"] is True
 
 
+@pytest.mark.parametrize(
+    "values", ["(2**i for i in range(3))", "reversed([4, 2, 1])", "(1, 2, 4)", [1, 2, 4]]
+)
+def test_values_may_come_one_after_the_other(tmp_path: Path, values: Any) -> None:
+    assert convert(write(tmp_path, [parameter("a", values)], [])).knobs == {"a": (1, 2, 4)}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name", "workload"),
+    [
+        ({"KernelName": "add", "ProblemSize": [64, 32]}, "add", {"problem_size": (64, 32)}),
+        ({"KernelName": "add", "ProblemSize": 64}, "add", {"problem_size": (64,)}),
+        ({"KernelName": "", "ProblemSize": []}, "T1", {}),
+        ({"KernelName": "\ud800", "ProblemSize": ["n", 32]}, "T1", {}),
+        ({"ProblemSize": [0.5, 10**400]}, "T1", {}),
+        ({"ProblemSize": [10**400]}, "T1", {}),
+        ([], "T1", {}),
+    ],
+)
+def test_the_kernel_names_the_space_and_its_problem_is_the_workload(
+    tmp_path: Path, kernel: Any, name: str, workload: dict[str, object]
+) -> None:
+    found = convert(write(tmp_path, [parameter("a", "[1]")], [], KernelSpecification=kernel))
+    assert (found.name, found.workload) == (name, workload)
+
+
 def test_the_values_of_a_set_stand_in_their_order(tmp_path: Path) -> None:
     """In that of the set texts would stand in another one each time, and with them the default."""
     texts = [f"mode{number}" for number in range(10)]
