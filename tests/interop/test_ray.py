@@ -132,6 +132,18 @@ class TestSpaces:
         for _ in range(50):
             drawn = {name: domain.sample() for name, domain in config.items()}
             assert given.configuration(drawn) in given.space
+        ends = {"a": 1000 * 1e-3, "b": 64, "c": 19 * 0.05, "d": 9}
+        assert given.configuration(ends) in given.space and given.space.feasible.size == 1000 * 32 * 19 * 9
+        with pytest.raises(InputError, match="'d'"):
+            given.configuration({**ends, "d": 10})
+
+    @pytest.mark.parametrize(("low", "high", "values"), [(0.3, 0.9, 7), (21.2, 44.0, 229), (0.1 * 3, 1.1, 9)])
+    def test_the_steps_of_a_range_reach_its_end(self, low: float, high: float, values: int) -> None:
+        """From 3 * 0.1, which is more than 0.3, there were five steps of 0.1: 0.9 was never tried."""
+        given = ray_space({"a": tune.quniform(low, high, 0.1)})
+        assert given is not None and given.space.feasible.size == values
+        for drawn in (round(low / 0.1) * 0.1, round(high / 0.1) * 0.1):
+            assert given.configuration({"a": drawn})["a"] == pytest.approx(drawn)
 
     def test_says_all_that_it_cannot_search(self) -> None:
         with pytest.raises(InputError) as caught:

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, cast
 
 from ray.tune.search.sample import (
@@ -44,7 +45,7 @@ class Parameter:
     def value(self, param: object) -> Value:
         """The knob's value; ``ValueError`` for what is none."""
         if self.choices is None:
-            return self.knob.canonical(param)
+            return self.knob.canonical(_inside(self.knob, param))
         for place, one in enumerate(self.choices.objects):
             if one is param or _equal(one, param):
                 return self.choices.labels[place]
@@ -160,7 +161,7 @@ def _knob(name: str, domain: Domain) -> tuple[Knob, Choices | None]:
     if isinstance(domain, Float):
         low, high = domain.lower, domain.upper
         if step is not None:
-            low, high = _multiple(low, step, math.ceil), _multiple(high, step, math.floor)
+            low, high = _multiple(low, step), _multiple(high, step)
         return FloatRange(name, low, high, step, scale), None
     raise ValueError(f"a {type(domain).__name__} is not known")
 
@@ -175,8 +176,16 @@ def _integers(name: str, domain: Integer, step: int | None, scale: Scale) -> Int
     """Tune leaves the upper bound out, save where a range is quantized."""
     if step is None or step == 1:
         return IntegerRange(name, domain.lower, domain.upper - 1, scale=scale)
-    low, high = _multiple(domain.lower, step, math.ceil), _multiple(domain.upper, step, math.floor)
+    low, high = -(-domain.lower // step) * step, domain.upper // step * step
     return IntegerRange(name, int(low), int(high), int(step), scale)
+
+
+def _inside(knob: Knob, param: object) -> object:
+    """``param`` without what is beyond the range by a rounding: Tune draws 19 * 0.05, which exceeds 0.95."""
+    if isinstance(knob, FloatRange) and knob.step is not None and isinstance(param, (int, float)):
+        within = min(max(param, knob.low), knob.high)
+        return within if abs(param - within) < 1e-9 * knob.step else param
+    return param
 
 
 def _equal(one: object, other: object) -> bool:
@@ -187,11 +196,12 @@ def _equal(one: object, other: object) -> bool:
         return False
 
 
-def _multiple(bound: float, step: float, rounded: Any) -> float:
-    """The multiple of ``step`` nearest to ``bound``, inside."""
-    places = bound / step
-    whole = round(places)
-    return float((whole if math.isclose(places, whole) else rounded(places)) * step)
+def _multiple(bound: float, step: float) -> float:
+    """The multiple of ``step`` that Tune takes ``bound`` for.
+
+    In decimal, as a range counts its steps: from ``3 * 0.1``, which is more than 0.3, to 0.9 there are five.
+    """
+    return float(round(bound / step) * Decimal(repr(float(step))))
 
 
 def _middle(knob: Knob) -> Value:
