@@ -155,6 +155,9 @@ class AutotuneSampler(BaseSampler):
             note_constraints(study, trial, self._constraints_func(trial))
         with self._lock:
             memory = self._remembered(study)
+            if trial.number not in memory.plans:  # Optuna asks for none where each range has a single value
+                with suppress(InputError):  # what is wrong is said to a trial that starts
+                    self._planning(study).informed(trial, self.infer_relative_search_space(study, trial))
             memory.ended(trial.number)
             if ran and memory.advisor is not None and memory.advisor.exhausted_by(trial):
                 _stop(study)

@@ -39,8 +39,6 @@ class SameFailure:
     """Is told every result of a study. ``default``, if feasible, must be among them to end the search."""
 
     default: Configuration | None
-    _refuted: bool = False
-    """Whether a trial has neither failed nor shown a mistake."""
     _with_default: bool = False
     _unvaried: dict[str, Value] | None = None
     """The knobs that had a single value so far; a knob that sometimes does not exist counts as varied."""
@@ -51,14 +49,11 @@ class SameFailure:
 
     def hear(self, trial: Finished) -> None:
         """A trial has ended. Lost trials have no result, and are not told."""
-        if self._refuted:
-            return  # nothing more can come of it
         tried = trial.configuration
         self._with_default = self._with_default or tried == self.default
         before = tried if self._unvaried is None else self._unvaried
         self._unvaried = {name: value for name, value in before.items() if tried.get(name) == value}
         mistake = str(trial.facts.get(MISTAKE, ""))
-        self._refuted = not (trial.status.failed or (trial.status is Status.PRUNED and mistake))
         self._statuses[trial.status] += 1
         self._mistakes.add(mistake)
         self._sure = self._sure and trial.facts.get(SURE) is True
@@ -66,7 +61,8 @@ class SameFailure:
     @property
     def mistake(self) -> str:
         """The mistake by which all trials failed, once there are enough; else empty."""
-        if self._refuted or len(self._mistakes) != 1 or len(self._statuses.keys() - {Status.PRUNED}) != 1:
+        ends = self._statuses.keys() - {Status.PRUNED}
+        if not (len(self._mistakes) == len(ends) == 1 and all(status.failed for status in ends)):
             return ""
         shown = self._tried >= ENOUGH_SURE if self._sure else self._tried >= ENOUGH and self._differ
         return next(iter(self._mistakes)) if shown else ""
@@ -74,7 +70,7 @@ class SameFailure:
     @property
     def doubt(self) -> str:
         """What to tell the user if all trials have failed, for whatever reasons; else empty."""
-        if self._refuted or Status.PRUNED in self._statuses or self._tried < ENOUGH:
+        if self._tried < ENOUGH or not all(status.failed for status in self._statuses):
             return ""
         among = ", the default among them," if self._with_default else ""
         counted = [f"{count} as {status}" for status, count in self._statuses.most_common()]
@@ -103,12 +99,11 @@ def only_mistake(store: Store, study: StudyRecord) -> str:
 
     Empty for any other study, and while a search of it is running.
     """
-    counts = store.study(study.id).counts
-    ended = {status for status, count in counts.items() if count and Status(status).finished}
+    ended = {status for status in store.study(study.id).counts if Status(status).finished}
     if ended - {Status.PRUNED} != {Status.CRASHED} or any(
         session.finished_at is None and lives(session) is not False for session in store.sessions(study.id)
     ):
         return ""
-    trials = [trial for status in ended for trial in store.trials(study.id, status=Status(status))]
+    trials = [trial for trial in store.trials(study.id, "search") if trial.status in ended]
     mistakes = [str(trial.facts.get(MISTAKE, "")) for trial in trials]
     return mistakes[0] if all(mistakes) else ""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("ray.tune", reason="needs Ray Tune: pip install 'ray[tune]'")
@@ -131,6 +132,18 @@ class TestSpaces:
         for _ in range(50):
             drawn = {name: domain.sample() for name, domain in config.items()}
             assert given.configuration(drawn) in given.space
+        ends = {"a": 1000 * 1e-3, "b": 64, "c": 19 * 0.05, "d": 9}
+        assert given.configuration(ends) in given.space and given.space.feasible.size == 1000 * 32 * 19 * 9
+        with pytest.raises(InputError, match="'d'"):
+            given.configuration({**ends, "d": 10})
+
+    @pytest.mark.parametrize(("low", "high", "values"), [(0.3, 0.9, 7), (21.2, 44.0, 229), (0.1 * 3, 1.1, 9)])
+    def test_the_steps_of_a_range_reach_its_end(self, low: float, high: float, values: int) -> None:
+        """From 3 * 0.1, which is more than 0.3, there were five steps of 0.1: 0.9 was never tried."""
+        given = ray_space({"a": tune.quniform(low, high, 0.1)})
+        assert given is not None and given.space.feasible.size == values
+        for drawn in (round(low / 0.1) * 0.1, round(high / 0.1) * 0.1):
+            assert given.configuration({"a": drawn})["a"] == pytest.approx(drawn)
 
     def test_says_all_that_it_cannot_search(self) -> None:
         with pytest.raises(InputError) as caught:
@@ -141,6 +154,7 @@ class TestSpaces:
                     "c": tune.sample_from(lambda spec: 3),
                     "d": [tune.uniform(0, 1)],
                     "e": tune.choice(["none", {"rate": tune.uniform(0, 1)}]),
+                    6: tune.uniform(0, 1),
                 }
             )
         text = str(caught.value)
@@ -149,6 +163,7 @@ class TestSpaces:
         assert "b: a normal distribution" in text
         assert "c: sample_from" in text
         assert "d/0 stands in a list" in text
+        assert "6 stands in a list, or under a key that is no text" in text
         assert "e: a choice has something to search inside" in text
 
     def test_nothing_but_constants_is_no_space(self) -> None:
@@ -190,6 +205,13 @@ class TestSearching:
         tried = run(search({"a": tune.choice(["x", "y", "z"])}), 10, lambda config: 1.0)
         assert sorted(c["a"] for c in tried) == ["x", "y", "z"]
 
+    def test_what_is_listed_twice_is_tried_once(self) -> None:
+        """As some do, to have Tune draw it more often."""
+        tried = run(
+            search({"a": tune.choice([1, 2, 1, 1.0, True, math.sin, math.sin])}), 10, lambda config: 1.0
+        )
+        assert len(tried) == 5 and {repr(c["a"]) for c in tried} == {"1", "2", "1.0", "True", repr(math.sin)}
+
     def test_says_that_nothing_is_feasible(self) -> None:
         with pytest.raises(InputError, match="no configuration satisfies"):
             search({"a": tune.choice([1, 2])}, constraints=["a > 3"]).suggest("t0")
@@ -209,6 +231,15 @@ class TestSearching:
         searcher = search(points_to_evaluate=points)
         assert searcher.suggest("t0") == points[0]
         assert searcher.suggest("t1") != points[0]
+
+    def test_a_point_can_have_an_array(self) -> None:
+        """Arrays of several elements do not say whether they are equal."""
+        weights = [np.ones(2), np.ones(3), np.zeros(3)]
+        searcher = search({"w": tune.choice(weights)}, points_to_evaluate=[{"w": weights[2]}])
+        config = searcher.suggest("t0")
+        assert isinstance(config, dict) and config["w"] is weights[2]
+        with pytest.raises(InputError, match="array"):
+            search({"w": tune.choice(weights)}, points_to_evaluate=[{"w": np.ones(2)}]).suggest("t0")
 
     def test_learns_from_elsewhere(self) -> None:
         searcher = search()

@@ -92,6 +92,7 @@ def test_what_two_knobs_do_only_together_is_found(tmp_path: Path) -> None:
     pairs = interactions(evidence)
     assert {pairs["knob"].iloc[0], pairs["other"].iloc[0]} == {"size", "mode"}
     assert pairs["strength"].iloc[0] > 0.2
+    assert interactions(load_evidence(searched(tmp_path / "each", 150).store))["strength"].max() < 0.05
 
 
 def test_the_same_seed_gives_the_same_answer(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,8 @@ import autotune
 from autotune.errors import InputError
 from autotune.measure.facts import MISTAKE, SURE
 from autotune.report.words.summary import summarize
-from autotune.session.same_failure import ENOUGH, ENOUGH_SURE, MISTAKEN, SameFailure
+from autotune.session.liveness import identity
+from autotune.session.same_failure import ENOUGH, ENOUGH_SURE, MISTAKEN, SameFailure, only_mistake
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_family, parse_spec
 from autotune.space.spec import StudySpec
@@ -19,6 +22,7 @@ from autotune.status import Status
 from autotune.store.records import ResultRecord
 from autotune.store.store import Store
 from tests.session.heard import Heard
+from tests.store.build import Bench, bench, outcome
 
 DEFAULT = Configuration({"x": 0, "y": 0})
 NAME = "NameError: name 'xx' is not defined (objective.py, line 1)"
@@ -73,6 +77,7 @@ def test_one_that_is_sure_needs_fewer(tmp_path: Path) -> None:
     results = [result(n, y=0, sure=True) for n in range(1, 1 + ENOUGH_SURE)]
     assert heard(*results).mistake == NAME
     assert heard(*results[:-1]).mistake == heard(*results[:-1], result(9)).mistake == ""
+    assert heard(result(9), *results[:-1]).mistake == "", "one of them was not sure"
     assert heard(*results, result(9, Status.OK, "")).mistake == ""
 
 
@@ -101,6 +106,7 @@ def test_failures_that_may_be_limits_only_raise_doubt(status: Status) -> None:
     failure = heard(*results)
     assert failure.mistake == "" and f"the default among them, all ended as {status}" in failure.doubt
     assert heard(*results[: ENOUGH - 1]).doubt == ""
+    assert f"trials all ended as {status}" in heard(*results[1:]).doubt, "the default was not among them"
 
 
 def test_failures_of_several_kinds_raise_it_as_well() -> None:
@@ -116,6 +122,66 @@ def test_one_that_works_raises_none(status: Status) -> None:
     assert (
         heard(*results, result(99, status, "")).doubt == heard(result(99, status, ""), *results).doubt == ""
     )
+
+
+# -- what a study came to ----------------------------------------------------------------------
+
+
+def studied(store: Store, *ended: tuple[Status, str]) -> Bench:
+    """A study that is searched by another machine, with trials that ended so, by such mistakes."""
+    own = bench(store)
+    for tile, (status, mistake) in enumerate(ended):
+        facts = {MISTAKE: mistake} if mistake else {}
+        store.finish(own.trial(tile).id, outcome(status, facts=facts))
+    return own
+
+
+def mistake_of(*ended: tuple[Status, str]) -> str:
+    with Store.open("sqlite://") as store:
+        own = studied(store, *ended)
+        store.close_session(own.session, "interrupted")
+        return only_mistake(store, own.study)
+
+
+CRASHED, STOPPED = (Status.CRASHED, NAME), (Status.PRUNED, "the knob x was not asked for")
+
+
+def test_of_a_study_of_mistakes_the_first_is_named() -> None:
+    assert mistake_of(CRASHED) == mistake_of(CRASHED, STOPPED) == NAME
+    assert mistake_of(STOPPED, CRASHED) == STOPPED[1]
+
+
+@pytest.mark.parametrize(
+    "other", [(Status.OK, ""), (Status.WRONG, ""), (Status.CRASHED, ""), (Status.PRUNED, "")]
+)
+def test_beside_another_end_none_is(other: tuple[Status, str]) -> None:
+    assert mistake_of(CRASHED, other) == mistake_of(other, CRASHED) == ""
+
+
+def test_nor_where_nothing_failed_by_one() -> None:
+    assert mistake_of() == mistake_of(STOPPED) == ""
+
+
+def test_what_was_not_finished_says_nothing_of_it() -> None:
+    with Store.open("sqlite://") as store:
+        own = studied(store, CRASHED)
+        own.trial(1)
+        store.close_session(own.session, "interrupted")
+        assert only_mistake(store, own.study) == NAME
+
+
+def test_none_is_named_while_a_search_of_the_study_may_run() -> None:
+    with Store.open("sqlite://") as store:
+        own = studied(store, CRASHED)
+        assert only_mistake(store, own.study) == ""
+        store.close_session(own.session, "interrupted")
+        gone = store.open_session(own.study.id, {}, "environment0", 2**22 + 1, socket.gethostname())
+        assert only_mistake(store, own.study) == NAME, "it was killed"
+        store.close_session(gone, "killed")
+        store.open_session(
+            own.study.id, {"process": identity()}, "environment0", os.getpid(), socket.gethostname()
+        )
+        assert only_mistake(store, own.study) == ""
 
 
 # -- searches -------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ def test_plain_and_freeze_are_inverse(values):
 )
 def test_different_values_hash_differently(one, other):
     assert Configuration({"x": one}).hash != Configuration({"x": other}).hash
+    assert Configuration({"x": one}) != Configuration({"x": other})
 
 
 def test_numpy_values_become_plain_ones():

@@ -15,9 +15,10 @@ from autotune.errors import InputError
 from autotune.measure.outcome import Estimate, Reading, Report
 from autotune.status import Status
 from autotune.store.portable import PARTS, Told
+from autotune.store.records import NewAsk
 from autotune.store.statements.pruning import WRITTEN
 from autotune.store.store import Store
-from tests.store.build import Bench, bench, new_trial, outcome
+from tests.store.build import Bench, bench, new_study, new_trial, outcome
 
 
 @pytest.fixture
@@ -38,6 +39,7 @@ def made(store: Store) -> Bench:
     store.save_verdict(own.study.id, own.session, {"configuration": {"tile": 1}})
     store.load((), {"environment0": {"machine": {}}}, ())
     store.update_space(own.study.id, "text", {"space": {}}, "space1")
+    store.propose(own.place, [new_trial(5)], ask=NewAsk(0, 1, 4, 3))
     return own
 
 
@@ -47,9 +49,19 @@ def told(store: Store, study: int, places: dict[int, int] | None = None) -> list
 
 def test_it_is_told_part_by_part(store: Store, made: Bench) -> None:
     parts = [part for part, _ in told(store, made.study.id)]
-    assert [part for part in PARTS if part in parts] == list(dict.fromkeys(parts))
-    assert parts.count("trials") == 4 and parts.count("pauses") == 1
+    assert list(dict.fromkeys(parts)) == list(PARTS)
+    assert parts.count("trials") == 5 and parts.count("pauses") == 1
     assert parts.count("readings") == 3 and parts.count("reports") == 2
+
+
+def test_nothing_of_it_is_a_number_of_this_database(store: Store, made: Bench) -> None:
+    after = store.create_study(new_study("after", parent_id=made.study.id))
+    rows = [*told(store, made.study.id), *told(store, after.id, {made.study.id: 0, after.id: 1})]
+    numbers = {"id", "study_id", "session_id", "segment_id", "parent_id", "trial_id"}
+    assert not [part for part, document in rows if numbers & document.keys()]
+    assert [document["parent"] for part, document in rows if part == "study"] == [None, 0]
+    [_, again] = store.load([iter(told(store, made.study.id)), iter(rows[-1:])], {}, [])
+    assert store.study(again).parent_id == again - 1
 
 
 def test_it_is_told_as_of_one_moment(shared_url: str, open_store: Callable[[str], Store]) -> None:
@@ -67,6 +79,9 @@ def test_it_is_told_as_of_one_moment(shared_url: str, open_store: Callable[[str]
 
 def test_what_is_told_and_written_is_told_the_same(store: Store, made: Bench, tmp_path: Path) -> None:
     rows = told(store, made.study.id)
+    taken = [document["readings"] for part, document in rows if part == "readings"]
+    throttled = ["time", 0.1 + 0.2, 0.5, "throttled", {"cpu": 1.0}]
+    assert taken[0] == [["time", None, 0.0, "", None], throttled], "what is no number is null"
     with Store.open(tmp_path / "other.db") as other:
         bench(other, "first")
         [number] = other.load([iter(rows)], {"environment0": {"machine": {}}}, [("source", b"int main;")])
@@ -75,6 +90,9 @@ def test_what_is_told_and_written_is_told_the_same(store: Store, made: Bench, tm
         assert other.integrity() == []
     [again] = store.load([iter(told(store, made.study.id))], {}, [])
     assert again != made.study.id and repr(told(store, again)) == repr(told(store, made.study.id))
+    assert store.find_same(rows[0][1]) == again, "of several the newest"
+    for name in ("name", "key", "created_at"):
+        assert store.find_same(rows[0][1] | {name: rows[0][1][name] * 2}) is None
     assert store.integrity() == []
 
 
@@ -106,6 +124,7 @@ def test_sources_are_named_by_their_places(store: Store, made: Bench) -> None:
     later = bench(store, "later")
     settings = {"sources": [{"study": made.study.id, "trials": 2}, {"study": 999, "trials": 1}]}
     store.open_session(later.study.id, settings, "", 1, "host")
+    store.propose(later.place, [replace(new_trial(1), reason={"sources": {made.study.label: 0.5}})])
     places = {made.study.id: 0, later.study.id: 1}
     sessions = [row for part, row in told(store, later.study.id, places) if part == "sessions"]
     assert [source["study"] for source in sessions[1]["settings"]["sources"]] == [0, None]
@@ -114,6 +133,9 @@ def test_sources_are_named_by_their_places(store: Store, made: Bench) -> None:
         {"study": ids[0], "trials": 2},
         {"study": None, "trials": 1},
     ]
+    [trial] = [row for part, row in told(store, later.study.id, places) if part == "trials"]
+    assert trial["reason"] == {"sources": {"study:0": 0.5}}
+    assert store.trials(ids[1])[0].reason == {"sources": {store.study(ids[0]).label: 0.5}}
 
 
 def test_a_study_that_cannot_be_written_leaves_no_trace(store: Store, made: Bench) -> None:

@@ -160,8 +160,9 @@ class Advisor:
     def plan(self, number: int, fixed: Mapping[str, object]) -> Plan | None:
         """What the trial ``number`` shall try; ``None`` where nothing is to be said."""
         # Nothing new is proposed for a trial with an impossible value: it will not be what was proposed.
-        if self.translation.asked(fixed):
-            return self._completed(self.translation.values(fixed), number)
+        demands = self.translation.demands(fixed)
+        if demands or self.translation.asked(fixed):
+            return self._completed(self.translation.values(fixed), demands, number)
         return self._proposed(number)
 
     def _proposed(self, number: int) -> Plan | None:
@@ -212,19 +213,20 @@ class Advisor:
         losses = np.nan_to_num(signed(self.strategy.problem, told), nan=np.inf)
         return list(zip(told, map(float, losses), strict=True))
 
-    def _completed(self, fixed: Mapping[str, Value], number: int) -> Plan | None:
+    def _completed(self, fixed: Mapping[str, Value], demands: Sequence[Rule], number: int) -> Plan | None:
         """A trial of which a part was fixed (it was enqueued): the rest near the best that is known."""
         known = self._ranked(self.strategy.usable)
         best = min(known, key=lambda pair: pair[1])[0].configuration if known else {}
         wish = {**{k.name: best.get(k.name, k.default) for k in self.space.knobs}, **fixed}
         rng = np.random.default_rng((self.engine.seed, number, 1))
         try:
-            found = project(_restricted(self.space, fixed), wish, rng, self.strategy.taken)
+            found = project(_restricted(self.space, fixed, demands), wish, rng, self.strategy.taken)
         except InputError:  # nothing feasible with it, or next to nothing: the user's wish ends no study
             return None
         if found is None:
             return None
-        reason = {"strategy": self.strategy.name, "kind": "fixed", "fixed": sorted(fixed)}
+        named = sorted({*fixed}.union(*(rule.knobs for rule in demands)))
+        reason = {"strategy": self.strategy.name, "kind": "fixed", "fixed": named}
         return Plan(found, reason, new=False)
 
     def _infeasible(self) -> Problem:
@@ -259,8 +261,8 @@ class Advisor:
         return any(other != number and other not in self.abandoned for other in self._running)
 
 
-def _restricted(space: Space, fixed: Mapping[str, Value]) -> Space:
-    """``space`` with nothing but the ``fixed`` values for some of its knobs."""
+def _restricted(space: Space, fixed: Mapping[str, Value], demands: Sequence[Rule]) -> Space:
+    """``space`` with nothing but the ``fixed`` values for some of its knobs, and with further rules."""
     knobs: list[Knob] = []
     rules: list[Rule] = []
     for knob in space.knobs:
@@ -274,7 +276,7 @@ def _restricted(space: Space, fixed: Mapping[str, Value]) -> Space:
         else:  # it keeps its values: a rule may speak of none that its knob never has
             knobs.append(knob)
             rules += [bind_rule(node, knobs=space.knobs) for node in _equal(knob, fixed[name])]
-    return Space(knobs, [*space.constraints, *rules])
+    return Space(knobs, [*space.constraints, *demands, *rules])
 
 
 def _equal(knob: Knob, value: Value) -> list[Node]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import optuna
@@ -15,6 +16,10 @@ from autotune.space.configuration import Configuration, Value, freeze, plain
 from autotune.space.knobs import Assignment, FloatRange, IntegerRange, Permutation
 from autotune.space.knobs.knob import Knob
 from autotune.space.knobs.values import is_number, key
+from autotune.space.language.binding import bind_rule
+from autotune.space.language.parser import parse
+from autotune.space.language.rule import Rule
+from autotune.space.language.syntax import Comparison, Literal
 from autotune.space.space import Space
 
 MADE_OF_ITEMS = (Assignment, Permutation)
@@ -57,6 +62,16 @@ class GivenSpace(Translation):
                         found[knob.name] = knob.canonical(knob.join(indices))
             except ValueError:
                 found[knob.name] = None
+        return found
+
+    def demands(self, params: Mapping[str, Any]) -> list[Rule]:
+        whole, found = self.asked(params), []
+        for name, (knob, place) in self._parts.items():
+            if name in params and knob.name not in whole:
+                values = knob.cells[place].values
+                with suppress(ValueError):  # one that it cannot have
+                    value = Literal(values[_index(values, params[name])])
+                    found.append(bind_rule(Comparison(("==",), (parse(name), value)), knobs=self.space.knobs))
         return found
 
     def param(self, configuration: Configuration, name: str, distribution: BaseDistribution) -> object:
@@ -134,7 +149,10 @@ def _value(knob: Knob, param: object) -> Value:
 
 
 def _index(values: Any, param: object) -> int:
-    """The place of ``param`` among ``values``, which it equals or is the text of; else ``ValueError``."""
+    """The place of ``param`` among ``values``: it equals one, or one is the text of the other.
+
+    Else ``ValueError``.
+    """
     for place, value in enumerate(values):
         if _same(value, param):
             return place
@@ -144,6 +162,8 @@ def _index(values: Any, param: object) -> int:
 def _same(value: Value, param: object) -> bool:
     if isinstance(param, str) and _by_text(value):
         return param == str(plain(value))
+    if isinstance(value, str) and not isinstance(param, str):  # 'None' for None
+        return value == Choices.of([param]).labels[0]
     try:
         return key(value) == key(freeze(param))
     except TypeError:
@@ -155,9 +175,6 @@ def _answer(name: str, value: Value, distribution: BaseDistribution) -> object:
         for choice in distribution.choices:
             if _same(value, choice):
                 return choice
-        labels = Choices.of(distribution.choices)
-        if isinstance(value, str) and value in labels.labels:  # 'None' for None
-            return labels.object(value)
     elif is_number(value):
         try:
             if distribution._contains(distribution.to_internal_repr(value)):

@@ -18,6 +18,7 @@ from autotune.interop.for_optuna.translation import Translation, UnplannedError
 from autotune.interop.for_optuna.trials import PRUNED_ATTR
 from autotune.interop.names import knob_names
 from autotune.space.configuration import Configuration, Value
+from autotune.space.knobs.values import is_number
 from autotune.space.language.rule import Rule
 from autotune.space.space import Space
 
@@ -77,11 +78,20 @@ class InferredSpace(Translation):
     def configuration(
         self, params: Mapping[str, Any], plan: Mapping[str, Value] | None = None, *, complete: bool = False
     ) -> Configuration | None:
+        own = {name: param for name, param in params.items() if not self._only_rounded(name, param, plan)}
         # What a complete trial did not ask for its code did not have: nobody knows what it ran with.
-        return super().configuration(params, plan)
+        return super().configuration(own, plan)
+
+    def _only_rounded(self, name: str, param: object, plan: Mapping[str, Value] | None) -> bool:
+        """Whether the trial has what was planned but for a rounding: the strategy shall know it again."""
+        parameter = self.parameters.get(name)
+        if parameter is None or not parameter.rounds or plan is None:
+            return False
+        planned = plan.get(parameter.knob.name)
+        return is_number(planned) and parameter.param(planned) == param
 
     def adapts(self, name: str) -> bool:
-        return name in self.moving
+        return name in self.moving or (name in self.parameters and self.parameters[name].rounds)
 
     def covers(self, trial: FrozenTrial) -> bool:
         for name, distribution in trial.distributions.items():

@@ -50,6 +50,12 @@ class Parameter:
             return cls(name, distribution, choices.knob(legal), choices, places)
         raise ValueError(f"a {type(distribution).__name__} is not known")
 
+    @property
+    def rounds(self) -> bool:
+        """Whether the distribution has steps that are too many for a knob: the study is given the nearest."""
+        steps = isinstance(self.distribution, FloatDistribution) and self.distribution.step is not None
+        return steps and isinstance(self.knob, FloatRange) and self.knob.step is None
+
     def value(self, param: object) -> Value:
         """The knob's value for what the study holds; ``ValueError`` where it is outside the distribution."""
         if self.choices is not None:

@@ -70,13 +70,8 @@ class Planning:
         is_ours = all(trial.number < other.number and not other.params for other in others)
         return contended[0] if is_ours else plan
 
-    def exhausted(self) -> Advisor | None:
-        """The advisor, if it knows that all was tried or is being tried."""
-        advisor = self.memory.advisor
-        unsure = self.given is None and self.memory.define_by_run.from_failure
-        return advisor if advisor and not unsure and advisor.exhausted() else None
-
-    def _proposed(self, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]) -> Plan | None:
+    def informed(self, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]) -> Advisor | None:
+        """The advisor, told of all trials but this one; ``None`` where no space is known."""
         memory, trials = self.memory, trials_of(self.study)
         translation = self._translation(trials, search_space)
         if translation is None:
@@ -87,7 +82,17 @@ class Planning:
         memory.look_again(trials)
         memory.advisor.abandoned = memory.abandoned
         memory.advisor.catch_up(trials, trial.number, memory.drawn)
-        return memory.advisor.plan(trial.number, fixed_params(trial))
+        return memory.advisor
+
+    def exhausted(self) -> Advisor | None:
+        """The advisor, if it knows that all was tried or is being tried."""
+        advisor = self.memory.advisor
+        unsure = self.given is None and self.memory.define_by_run.from_failure
+        return advisor if advisor and not unsure and advisor.exhausted() else None
+
+    def _proposed(self, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]) -> Plan | None:
+        advisor = self.informed(trial, search_space)
+        return None if advisor is None else advisor.plan(trial.number, fixed_params(trial))
 
     def _write(self, trial: FrozenTrial, plan: Plan | None) -> None:
         if plan is not None:

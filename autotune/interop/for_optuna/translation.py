@@ -11,6 +11,7 @@ from optuna.trial import FrozenTrial
 
 from autotune.errors import InputError
 from autotune.space.configuration import Configuration, Value
+from autotune.space.language.rule import Rule
 from autotune.space.space import Space
 
 
@@ -38,6 +39,10 @@ class Translation(ABC):
     def values(self, params: Mapping[str, Any]) -> dict[str, Value]:
         """As :meth:`asked`, without the impossible ones."""
         return {name: value for name, value in self.asked(params).items() if value is not None}
+
+    def demands(self, params: Mapping[str, Any]) -> list[Rule]:
+        """What ``params`` say of parts of knobs that :meth:`asked` says nothing of."""
+        return []
 
     @abstractmethod
     def param(self, configuration: Configuration, name: str, distribution: BaseDistribution) -> object:

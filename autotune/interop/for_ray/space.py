@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, cast
 
 from ray.tune.search.sample import (
@@ -44,9 +45,9 @@ class Parameter:
     def value(self, param: object) -> Value:
         """The knob's value; ``ValueError`` for what is none."""
         if self.choices is None:
-            return self.knob.canonical(param)
+            return self.knob.canonical(_inside(self.knob, param))
         for place, one in enumerate(self.choices.objects):
-            if one is param or (type(one) is type(param) and one == param):
+            if one is param or _equal(one, param):
                 return self.choices.labels[place]
         return self.knob.canonical(param)
 
@@ -127,7 +128,8 @@ def _grid(path: Sequence[object]) -> Problem:
 def _parameter(path: Sequence[object], name: str, domain: Domain) -> Parameter:
     where = "/".join(map(str, path))
     if not all(isinstance(key, str) for key in path):
-        raise InputError(Problem(f"{where} stands in a list", expected="parameters in dictionaries alone"))
+        said = f"{where} stands in a list, or under a key that is no text"
+        raise InputError(Problem(said, expected="parameters in dictionaries alone, whose keys are texts"))
     try:
         knob, choices = _knob(name, domain)
     except ValueError as error:
@@ -152,31 +154,54 @@ def _knob(name: str, domain: Domain) -> tuple[Knob, Choices | None]:
                 "a choice has something to search inside: take it out of there, or give"
                 ' AutotuneSearch a Space whose knob has a condition, when="..."'
             )
-        choices = Choices.of(domain.categories)
+        choices = Choices.of(_each_once(domain.categories))
         return choices.knob(name), choices
     if isinstance(domain, Integer):
         return _integers(name, domain, step, scale), None
     if isinstance(domain, Float):
         low, high = domain.lower, domain.upper
         if step is not None:
-            low, high = _multiple(low, step, math.ceil), _multiple(high, step, math.floor)
+            low, high = _multiple(low, step), _multiple(high, step)
         return FloatRange(name, low, high, step, scale), None
     raise ValueError(f"a {type(domain).__name__} is not known")
+
+
+def _each_once(options: Sequence[object]) -> list[object]:
+    """Without what is listed again, so that Tune draws it more often: it would be tried twice."""
+    plain = (bool, int, float, str)
+    return list({(type(one), one if isinstance(one, plain) else id(one)): one for one in options}.values())
 
 
 def _integers(name: str, domain: Integer, step: int | None, scale: Scale) -> IntegerRange:
     """Tune leaves the upper bound out, save where a range is quantized."""
     if step is None or step == 1:
         return IntegerRange(name, domain.lower, domain.upper - 1, scale=scale)
-    low, high = _multiple(domain.lower, step, math.ceil), _multiple(domain.upper, step, math.floor)
+    low, high = -(-domain.lower // step) * step, domain.upper // step * step
     return IntegerRange(name, int(low), int(high), int(step), scale)
 
 
-def _multiple(bound: float, step: float, rounded: Any) -> float:
-    """The multiple of ``step`` nearest to ``bound``, inside."""
-    places = bound / step
-    whole = round(places)
-    return float((whole if math.isclose(places, whole) else rounded(places)) * step)
+def _inside(knob: Knob, param: object) -> object:
+    """``param`` without what is beyond the range by a rounding: Tune draws 19 * 0.05, which exceeds 0.95."""
+    if isinstance(knob, FloatRange) and knob.step is not None and isinstance(param, (int, float)):
+        within = min(max(param, knob.low), knob.high)
+        return within if abs(param - within) < 1e-9 * knob.step else param
+    return param
+
+
+def _equal(one: object, other: object) -> bool:
+    """Whether two objects of one type are equal; arrays and tensors of several elements do not say."""
+    try:
+        return type(one) is type(other) and bool(one == other)
+    except (ValueError, RuntimeError):
+        return False
+
+
+def _multiple(bound: float, step: float) -> float:
+    """The multiple of ``step`` that Tune takes ``bound`` for.
+
+    In decimal, as a range counts its steps: from ``3 * 0.1``, which is more than 0.3, to 0.9 there are five.
+    """
+    return float(round(bound / step) * Decimal(repr(float(step))))
 
 
 def _middle(knob: Knob) -> Value:

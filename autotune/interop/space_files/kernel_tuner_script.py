@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
-from autotune.interop.space_files.kernel_tuner_space import Gathered
+from autotune.interop.space_files.kernel_tuner_space import Gathered, workload_of
 from autotune.interop.space_files.package_files import File, Files, imports_in, read_source
 from autotune.interop.space_files.package_values import Package
 from autotune.interop.space_files.python_frame import Frame
@@ -79,7 +79,7 @@ class _Script:
 
     def module_of(self, file: File, package: Package) -> Module:
         shown = str(self.file) if package.main == file.path else os.path.relpath(file.path)
-        return Module(file.tree, shown, {"OrderedDict": _dictionary}, otherwise=OTHERWISE, others=package)
+        return Module(file.tree, shown, {}, otherwise=OTHERWISE, others=package)
 
     def convert(self, kernel: str) -> Converted:
         call, name = self.chosen(kernel)
@@ -135,13 +135,13 @@ class _Script:
         for name, values in found.items():
             listed = values if isinstance(values, (list, tuple, range)) else ()
             many = Frame(self.module, {}).collect(node, listed)
-            wrong = [one for one in many if not isinstance(one, (bool, int, float, str))]
-            wrong += [one for one in many if not wrong and not can_be_written(one)]
-            if not isinstance(name, str) or wrong or not many:
-                said = (
-                    f"{name} can be {shorten(repr(wrong[0]))}" if wrong else f"{name} has no list of values"
-                )
-                raise self.module.not_understood(node, said)
+            plain = (bool, int, float, str)
+            wrong = [one for one in many if not isinstance(one, plain) or not can_be_written(one)]
+            if not isinstance(name, str):
+                raise self.module.not_understood(node, f"{name!r} is no text, which names a parameter")
+            if wrong or not many:
+                said = f"can be {shorten(repr(wrong[0]))}" if wrong else "has no list of values"
+                raise self.module.not_understood(node, f"{name} {said}")
             knobs[name] = tuple({key(value): value for value in many}.values())
         if problems := name_problems(knobs, self.module.place(node)):
             raise InputError(problems)
@@ -179,8 +179,7 @@ class _Script:
         given = function.args
         names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
         plain = not (given.vararg or given.kwarg or closure.defaults)
-        one_of_all = len(names) == 1 and names[0] not in knobs
-        if returned is None or not plain or not (one_of_all or {*names} <= {*knobs}):
+        if returned is None or not plain or not (len(names) == 1 or {*names} <= {*knobs}):
             why = "a restriction is one expression over parameters, or over one dictionary of them"
             raise self.module.not_understood(function, why, RESTRICTION)
         loops = [part.target for part in ast.walk(returned) if isinstance(part, ast.comprehension)]
@@ -190,12 +189,9 @@ class _Script:
 
     def workload(self, given: Mapping[str, ast.expr], call: ast.Call) -> dict[str, Value]:
         try:
-            size = self.module.value(given["problem_size"], call)
+            return workload_of(self.module.value(given["problem_size"], call))
         except (InputError, KeyError):
             return {}
-        sizes = tuple(size) if isinstance(size, (list, tuple)) else (size,)
-        plain = sizes and all(isinstance(one, int) and can_be_written(one) for one in sizes)
-        return {"problem_size": sizes} if plain else {}
 
     def note_threads(self, knobs: Mapping[str, Sequence[Value]], constraints: Sequence[str]) -> None:
         """Name the constraint that Kernel Tuner adds to a script's, unless the script has one like it."""
@@ -257,6 +253,8 @@ class _Settled(ast.NodeTransformer):
         if not isinstance(found, (bool, int, float, str)):
             why = "in a restriction it has to be a number or a text"
             raise source.not_understood(node, why, RESTRICTION)
+        if isinstance(found, (int, float)) and found < 0:  # as Python reads it: -3 ** 2 is -(3 ** 2)
+            return ast.UnaryOp(ast.USub(), ast.Constant(-found))
         return ast.Constant(found)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -270,10 +268,3 @@ class _Settled(ast.NodeTransformer):
 
 def _says_nothing(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-
-
-def _dictionary(node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> dict[Any, Any]:
-    try:
-        return dict(*given, **by_name)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"line {node.lineno}: {error}") from None

@@ -10,10 +10,17 @@ from pathlib import Path
 from autotune.errors import Location, shorten
 from autotune.interop.space_files.listed_rules import say_listed
 from autotune.interop.space_files.python_rules import rule_text
-from autotune.interop.space_files.space_text import Converted
+from autotune.interop.space_files.space_text import Converted, can_be_written
 from autotune.space.configuration import Value
 
 NOT_TAKEN = "the kernel's arguments, launch and metrics are not taken over: the objective says them."
+
+
+def workload_of(size: object) -> dict[str, Value]:
+    """The workload of a problem of this ``size``: none where that is not made of whole numbers."""
+    sizes = tuple(size) if isinstance(size, (list, tuple)) else (size,)
+    plain = sizes and all(isinstance(one, int) and can_be_written(one) for one in sizes)
+    return {"problem_size": sizes} if plain else {}
 
 
 @dataclass

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import InputError, Location, Problem, shorten
-from autotune.interop.space_files.kernel_tuner_space import Gathered
+from autotune.interop.space_files.kernel_tuner_space import Gathered, workload_of
 from autotune.interop.space_files.python_frame import Frame
 from autotune.interop.space_files.python_text import Module, parsed
 from autotune.interop.space_files.space_text import Converted, can_be_written
@@ -209,9 +209,7 @@ class _Reader:
         kernel = kernel if isinstance(kernel, dict) else {}
         name = str(kernel.get("KernelName") or self.file.stem)
         name = name if can_be_written(name) else self.file.stem
-        size = kernel.get("ProblemSize")
-        plain = isinstance(size, list) and all(isinstance(x, int) and can_be_written(x) for x in size)
-        workload: dict[str, Value] = {"problem_size": tuple(size)} if plain and isinstance(size, list) else {}
+        workload = workload_of(kernel.get("ProblemSize"))
         about = f"The space of {name} from {self.file.name}, a T1 file."
         return self.gathered.space(name, about, self.file, knobs, workload, defaults)
 

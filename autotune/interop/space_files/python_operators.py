@@ -82,6 +82,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "tuple": tuple,
     "set": set,
     "dict": dict,
+    "OrderedDict": dict,
     "sorted": sorted,
     "reversed": reversed,
     "zip": zip,
@@ -101,7 +102,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "cdiv": lambda one, other: -(-one // other),
     "next_power_of_2": lambda number: 1 << (number - 1).bit_length() if number > 0 else 0,  # as Triton's
 }
-MODULES = ("itertools", "itertools.chain", "chain", "builtins", "math", "triton")
+MODULES = ("itertools", "itertools.chain", "chain", "builtins", "collections", "math", "triton")
 """Where these functions are."""
 
 KNOWN_BY_NAME = ("cdiv", "next_power_of_2")

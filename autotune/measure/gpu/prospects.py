@@ -46,15 +46,15 @@ def prospects() -> tuple[Capability, ...]:
     seen = query_gpus()
     on_device = _begin("device") if _installed("torch") and seen else None
     interpreted = _begin("interpreter") if _installed("torch") and _installed("triton") else None
-    device = _end(on_device) if on_device else {}
+    device = _end(on_device) if on_device else None
     emulated = _end(interpreted) if interpreted else {}
     return (
         driver(gpus, len(seen)),
         *devices(gpus, states),
         clocks(gpus, states),
         torch_on_gpu(device),
-        graph(device),
-        triton(device),
+        graph(device or {}),
+        triton(device or {}),
         interpreter(emulated),
         cuda_compiler(served_major(), _architecture(seen)),
         cupy(),
@@ -99,7 +99,8 @@ def _use(state: GpuState | None) -> str:
         return "; who uses it is not known"
     if not state.processes and not state.utilization:
         return "; nobody uses it"
-    return f"; {state.processes} processes on it, in use {state.utilization or 0} % of the time"
+    many = "1 process" if state.processes == 1 else f"{state.processes} processes"
+    return f"; {many} on it, in use {state.utilization or 0} % of the time"
 
 
 def clocks(gpus: Gpus, states: Sequence[GpuState]) -> Capability:
@@ -128,21 +129,22 @@ def clocks(gpus: Gpus, states: Sequence[GpuState]) -> Capability:
 # -- PyTorch and Triton ------------------------------------------------------------------------
 
 
-def torch_on_gpu(device: Steps) -> Capability:
+def torch_on_gpu(device: Steps | None) -> Capability:
+    """What came of trying it; ``None`` where it was not tried, as there is no GPU."""
     needed = "timing by events, inputs and oracles on the GPU"
     remedy = "pip install torch, in a build for this driver's CUDA: pytorch.org says which"
     if not _installed("torch"):
         return Capability(TORCH, False, "PyTorch is not installed", needed, remedy)
-    if "torch" not in device:
+    if device is None:
         detail = f"torch {_version('torch')}, but no GPU to run on"
         return Capability(TORCH, False, detail, needed, f"see {DRIVER}")
-    works, detail = device["torch"]
+    works, detail = device.get("torch", (False, "its process gave no answer"))
     return Capability(TORCH, works, detail, needed, "" if works else remedy)
 
 
 def graph(device: Steps) -> Capability:
     needed = "kernels shorter than their launch"
-    works, detail = device.get("graph", (False, "not tried: PyTorch has no GPU here"))
+    works, detail = device.get("graph", (False, "not tried: PyTorch does not work on a GPU here"))
     remedy = "" if works else "a newer driver and PyTorch; without it short kernels are launched one by one"
     return Capability("graph capture", works, detail, needed, remedy)
 

@@ -38,7 +38,9 @@ def _links() -> Capability:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Capability(name, False, str(error), needed, remedy)
-    why = done.stdout.strip() if done.returncode == 0 else done.stderr.strip()[-200:]
+    why = done.stdout.strip()
+    if done.returncode:
+        why = f"exit code {done.returncode}: {done.stderr.strip()[-200:]}"
     if why:
         return Capability(name, False, why, needed, remedy)
     return Capability(name, True, "network namespaces, TUN interfaces, a switch in user space", needed)

@@ -7,8 +7,10 @@ from typing import Any
 
 import optuna
 import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from autotune.errors import InputError
+from autotune.interop.for_optuna.given import GivenSpace
 from autotune.interop.optuna import AutotuneSampler, suggest
 from autotune.space.configuration import FrozenMap, freeze, plain
 from autotune.space.knobs import (
@@ -124,11 +126,62 @@ class TestGivenSpace:
         assert space.configuration(given) in space
         assert all(str(given[name]) == str(plain(freeze(value))) for name, value in fixed.items())
 
+    @pytest.mark.parametrize(
+        ("fixed", "order", "place"),
+        [
+            ({"place['embed']": "gpu", "place['head']": "cpu"}, ["j", "i"], {"embed": "gpu", "head": "cpu"}),
+            ({"place['embed']": "gpu"}, ["j", "i"], {"embed": "gpu", "head": "cpu"}),
+            ({"order[1]": "i"}, ["j", "i"], {"embed": "cpu", "head": "cpu"}),
+            ({"order[0]": "j", "place['head']": "gpu"}, ["j", "i"], {"embed": "cpu", "head": "gpu"}),
+        ],
+    )
+    def test_parts_of_a_knob_can_be_enqueued(
+        self, fixed: dict[str, Any], order: list[str], place: dict[str, str]
+    ) -> None:
+        """A single part was put into what was planned without it: into no order, or one against the rules."""
+        knobs = [Permutation("order", ("i", "j")), Assignment("place", ("embed", "head"), ("cpu", "gpu"))]
+        space = Space(knobs, ["place['embed'] == 'cpu' or order[0] == 'j'"])
+        found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=space))
+        found.enqueue_trial(fixed)
+        assert suggest(found.ask(), space) == {"order": order, "place": place}
+
+    def test_a_range_is_asked_for_as_one_where_optuna_has_such(self) -> None:
+        space = Space(
+            [
+                FloatRange("drop", 0.0, 0.5),
+                FloatRange("rate", 1e-4, 1.0, scale="log"),
+                FloatRange("part", 0.0, 1.0, step=0.5),
+                IntegerRange("depth", 1, 6),
+                IntegerRange("pad", 0, 10, step=4),
+                IntegerRange("batch", 1, 100, scale="log"),
+                IntegerRange("tile", 8, 32, scale="log2"),
+            ]
+        )
+        [trial] = study(lambda trial: suggest(trial, space)["drop"], trials=1, space=space).trials
+        assert trial.distributions == {
+            "drop": FloatDistribution(0.0, 0.5),
+            "rate": FloatDistribution(1e-4, 1.0, log=True),
+            "part": CategoricalDistribution((0.0, 0.5, 1.0)),
+            "depth": IntDistribution(1, 6),
+            "pad": IntDistribution(0, 8, step=4),
+            "batch": IntDistribution(1, 100, log=True),
+            "tile": CategoricalDistribution((8, 16, 32)),
+        }
+
     def test_of_a_single_item(self) -> None:
         space = Space([Assignment("place", ("body",), ("cpu", "gpu")), Permutation("order", ("only",))])
         found = optuna.create_study(sampler=AutotuneSampler(seed=0, space=space))
         found.optimize(lambda trial: float(suggest(trial, space)["place"]["body"] == "cpu"), n_trials=5)
         assert [trial.value for trial in found.trials] == [1.0, 0.0], "and the study ends"
+
+    def test_a_space_of_one_configuration_is_tried_once(self) -> None:
+        """Optuna asks its sampler for nothing where each range has a single value: nothing had ended it."""
+        space = Space([Choice("layout", ("row",)), IntegerRange("depth", 3, 3)])
+        assert tried(study(lambda trial: suggest(trial, space)["depth"], space=space)) == [
+            {"layout": "row", "depth": 3}
+        ]
+        found = study(lambda trial: trial.suggest_int("depth", 3, 3))
+        assert len(found.trials) == 2, "the first one shows what the study asks for"
 
     def test_a_flag_beside_the_number_that_it_equals(self) -> None:
         space = Space([Permutation("order", (True, 1, "k")), Choice("c", (0, False))])
@@ -141,6 +194,30 @@ class TestGivenSpace:
 
         found.optimize(objective, n_trials=30)
         assert len({str(each) for each in given}) == len(given) == 12
+
+    def test_a_study_may_hold_none_and_a_number_beside_its_text(self) -> None:
+        space = Space([Choice("schedule", ("None", "cosine")), Choice("level", (1, "1"))])
+
+        def objective(trial: optuna.Trial) -> float:
+            trial.suggest_categorical("schedule", [None, "cosine"])
+            trial.suggest_categorical("level", ["1", 1])
+            return 1.0
+
+        found = study(objective, space=space)
+        seen = {(params["schedule"], repr(params["level"])) for params in tried(found)}
+        assert len(found.trials) == 4
+        assert seen == {(schedule, level) for schedule in (None, "cosine") for level in ("1", "'1'")}
+
+    @pytest.mark.parametrize("fixed", [{"x": 7.0}, {"tile": 3}, {"order": ["i"]}, {"order": "i"}])
+    def test_what_no_knob_can_be_teaches_nothing(self, fixed: dict[str, Any]) -> None:
+        knobs = [
+            OrderedValues("tile", (1, 2, 4)),
+            FloatRange("x", 0.0, 1.0),
+            Permutation("order", ("i", "j")),
+        ]
+        given = GivenSpace(Space(knobs))
+        assert given.asked(fixed) == dict.fromkeys(fixed)
+        assert given.configuration({"tile": 1, "x": 0.5, "order": ["i", "j"], **fixed}) is None
 
     def test_what_is_enqueued_may_be_impossible(self) -> None:
         space = Space(

@@ -19,6 +19,8 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from autotune.interop.for_optuna.inference import DefineByRun, InferredSpace, infer
 from autotune.interop.for_optuna.parameters import Parameter
+from autotune.space.knobs import Choice, FloatRange, IntegerRange, OrderedValues
+from autotune.space.knobs.knob import Knob
 from autotune.space.language.rule import Rule
 
 SOLVER = CategoricalDistribution(["direct", "iterative", "hybrid"])
@@ -250,3 +252,19 @@ def test_values_go_there_and_back(distribution: BaseDistribution, seed: int) -> 
     back = parameter.param(parameter.value(drawn))
     assert back == pytest.approx(drawn) if isinstance(drawn, float) else back == drawn
     assert distribution._contains(distribution.to_internal_repr(back))
+
+
+@pytest.mark.parametrize(
+    ("distribution", "knob"),
+    [
+        (IntDistribution(0, 8, step=2), IntegerRange("p", 0, 8, 2)),
+        (IntDistribution(1, 64, log=True), IntegerRange("p", 1, 64, scale="log")),
+        (FloatDistribution(0.0, 1.0, step=0.25), FloatRange("p", 0.0, 1.0, 0.25)),
+        (FloatDistribution(0.0, 1.0, step=1e-6), FloatRange("p", 0.0, 1.0)),
+        (FloatDistribution(1e-3, 1.0, log=True), FloatRange("p", 1e-3, 1.0, scale="log")),
+        (CategoricalDistribution([1, 2, 8]), OrderedValues("p", (1, 2, 8))),
+        (CategoricalDistribution(["row", True, 1]), Choice("p", ("row", True))),
+    ],
+)
+def test_a_parameter_is_a_knob_of_its_range_and_scale(distribution: BaseDistribution, knob: Knob) -> None:
+    assert Parameter.of("p", distribution).knob == knob

@@ -232,6 +232,13 @@ class TestDefineByRun:
 
         assert different(study(moving, trials=40)) > 30
 
+    def test_what_is_rounded_to_one_of_a_million_steps_is_known_as_what_was_planned(self) -> None:
+        """It was taken for another trial than the one that was planned, which was planned once more."""
+        found = study(lambda trial: trial.suggest_float("x", -1e-3, 1e-3, step=1e-9) ** 2, trials=25, seed=1)
+        assert different(found) == 25
+        first, *planned = told_in(found)
+        assert not first.reason and all(one.reason for one in planned), "its strategy is told why"
+
     def test_a_range_that_changed_is_searched(self, tmp_path: Path) -> None:
         """It had been drawn at random from then on: the median of these had been 0.02."""
 

@@ -106,12 +106,34 @@ def test_values_that_no_space_file_can_hold_are_refused(tmp_path: Path, value: A
 
 
 def test_the_default_is_recorded_and_typical(tmp_path: Path) -> None:
-    spec = imported(record(tmp_path / NAME, PARAMS, ENTRIES), tmp_path / "space.yaml")
+    in_no_order = [*ENTRIES[4:], *ENTRIES[:4]]
+    spec = imported(record(tmp_path / NAME, PARAMS, in_no_order), tmp_path / "space.yaml")
     default = spec.space.default()
     outcome = ReplayedObjective.of(spec).outcome(default)
     times = sorted(e["time"] for e in ENTRIES if not isinstance(e["time"], str))
     assert outcome.status is Status.OK
     assert outcome.metrics["time"].value == pytest.approx(times[(len(times) - 1) // 2] / 1e3)
+
+
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [("gemm-a100.json", "gemm-a100"), (".json", "replay"), ("..json", "replay"), ("g" * 120, "g" * 100)],
+)
+def test_a_study_is_called_after_its_recording(tmp_path: Path, name: str, called: str) -> None:
+    source = record(tmp_path / name, {"a": [1]}, [{"a": 1, "time": 1.0}])
+    spec = imported(source, tmp_path / "space.yaml")
+    assert spec.name == called and spec.budget.trials == 200
+
+
+def test_of_a_sound_recording_nothing_is_said_that_it_has_not(tmp_path: Path) -> None:
+    text = imported(
+        record(tmp_path / NAME, {"a": [1]}, [{"a": 1, "time": 1.0}]), tmp_path / "space.yaml"
+    ).text
+    assert text.startswith(
+        "# a recorded space: 1 recorded configurations, 0 of them failed. Nothing is measured"
+    )
+    for word in ("damaged", "Left out", "Recorded too", "lack a knob"):
+        assert word not in text
 
 
 def test_a_damaged_recording_says_so(tmp_path: Path) -> None:
@@ -128,7 +150,18 @@ def test_refused(tmp_path: Path) -> None:
         space_document(read_recording(source), source, tmp_path / "space.yaml")
     assert "'in' cannot name a knob" in str(caught.value)
     assert "'a b' cannot name a knob" in str(caught.value)
+    assert "rename it in the recording" in str(caught.value)
     assert "nothing to replay" in str(caught.value)
+
+
+def test_a_recording_without_knobs_or_with_a_name_that_no_text_can_hold_is_refused(tmp_path: Path) -> None:
+    result = {"configuration": {}, "measurements": [{"name": "time", "value": 1.0, "unit": "s"}]}
+    bare, odd = tmp_path / "bare.json", tmp_path / "odd\udc80.json"
+    bare.write_text(json.dumps({"results": [result]}))
+    record(odd, {"a": [1]}, [{"a": 1, "time": 1.0}])
+    for source, says in ((bare, "have no knobs"), (odd, "rename it")):
+        with pytest.raises(InputError, match=says):
+            space_document(read_recording(source), source, tmp_path / "space.yaml")
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared recordings are not on this machine")
@@ -163,14 +196,30 @@ def test_a_recording_of_something_else_than_times_is_not_called_a_failure(tmp_pa
             space_document(read_recording(source), source, tmp_path / "space.yaml")
 
 
+def test_only_what_every_success_has_by_a_name_of_its_own_is_a_metric(tmp_path: Path) -> None:
+    def measured(number: int, **others: float) -> dict[str, Any]:
+        numbers = [{"name": name, "value": value, "unit": "\ud800"} for name, value in others.items()]
+        time = {"name": "time", "value": float(number), "unit": "ms"}
+        return {"configuration": {"x": number}, "invalidity": "correct", "measurements": [time, *numbers]}
+
+    source = tmp_path / "powers.json"
+    results = [measured(1, x=7.0, power=50.0, heat=1.0), measured(2, power=40.0, x=7.0)]
+    source.write_text(json.dumps({"results": results}))
+    spec = imported(source, tmp_path / "space.yaml")
+    assert [(metric.name, metric.unit) for metric in spec.metrics] == [("time", "s"), ("power", "")]
+    assert "# Recorded too, by names that no metric can have: x.\n" in spec.text
+
+
 def test_results_with_other_numbers_than_a_time_are_counted_and_not_tried(tmp_path: Path) -> None:
     power = {"name": "power", "value": 50.0, "unit": "W"}
     results = [
         {"configuration": {"x": 1}, "measurements": [power, {"name": "time", "value": 2.0, "unit": "ms"}]},
         {"configuration": {"x": 2}, "measurements": [power]},
+        {"configuration": {"x": 3}, "measurements": []},
     ]
     source, file = tmp_path / "powers.json", tmp_path / "space.yaml"
     source.write_text(json.dumps({"results": results}))
     assert [dict(one) for one in imported(source, file).space.feasible] == [{"x": 1}]
     said = " ".join(file.read_text().replace("\n# ", " ").split())
+    assert "Left out, since they have no time: 1." in said
     assert "Left out while time is a goal, since they only have other numbers: 1." in said

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from itertools import product
 from pathlib import Path
 
 import pytest
 
 from autotune.errors import InputError
-from autotune.interop.space_files.kernel_tuner_script import convert
+from autotune.interop.space_files.kernel_tuner_script import convert, tuned_in
 
 SCRIPT = """
 from collections import OrderedDict
@@ -50,9 +51,12 @@ def write(folder: Path, text: str) -> Path:
         ("[]", {*ALL}),
         ('["block_size_x * block_size_y <= 64"]', SMALL),
         ('"block_size_x * block_size_y <= 64"', SMALL),
+        ('("block_size_x * block_size_y <= 64", "pad == 0")', {one for one in SMALL if one[3] == 0}),
         ('[f"block_size_x * block_size_y <= {LIMIT}"]', SMALL),
         ("lambda p: p['block_size_x'] * p['block_size_y'] <= LIMIT", SMALL),
         ("[lambda block_size_x, block_size_y: block_size_x * block_size_y <= LIMIT]", SMALL),
+        ("[lambda pad, layout, block_size_x, block_size_y: block_size_x * block_size_y <= LIMIT]", SMALL),
+        ("[lambda block_size_x, /, *, block_size_y: block_size_x * block_size_y <= LIMIT]", SMALL),
         ("[(lambda block_size_y, block_size_x: block_size_x * block_size_y <= 64, list('xy'))]", SMALL),
         ("[lambda p: p['pad'] == 0 or p['block_size_x'] % 32 == 0]",
          {one for one in ALL if one[3] == 0 or one[0] % 32 == 0}),
@@ -81,6 +85,11 @@ def test_as_many_configurations_as_the_restrictions_leave(
         ("['32 <= block_size_y * block_size_x <= 1024']", False),
         ("['pad == 0 and 1024 >= block_size_x * block_size_y']", False),
         ("lambda p: p['block_size_x'] * p['block_size_y'] <= LIMIT", False),
+        ("['block_size_x * block_size_y < 1000.0']", False),
+        ("['1024 > block_size_x * block_size_y > 4']", False),
+        ("['block_size_x * block_size_y == 64']", True),
+        ("['block_size_x * block_size_y * 2 <= 1024']", True),
+        ("['block_size_x + block_size_y <= 64']", True),
         ("['block_size_x * block_size_y <= 2048']", True),
         ("['block_size_x * block_size_y >= 32']", True),
         ("['block_size_x <= 1024']", True),
@@ -93,6 +102,14 @@ def test_the_limit_of_thread_blocks_is_named_where_the_script_has_none(
     """It had been named beside a restriction that says just that."""
     notes = convert(write(tmp_path, SCRIPT.replace("RESTRICTIONS", restrictions))).notes
     assert ("block_size_x * block_size_y <= 1024" in " ".join(notes)) is noted
+
+
+def test_the_limit_is_of_all_sides_of_the_block(tmp_path: Path) -> None:
+    text = SCRIPT.replace('"pad"', '"block_size_z"')
+    notes = convert(
+        write(tmp_path, text.replace("RESTRICTIONS", '["block_size_x * block_size_y <= 64"]'))
+    ).notes
+    assert "block_size_x * block_size_y * block_size_z <= 1024" in " ".join(notes)
 
 
 @pytest.mark.parametrize(("goal", "noted"), [("'time'", False), ("'GFLOP/s'", True), ("GOAL", True)])
@@ -108,9 +125,10 @@ def test_a_function_is_a_restriction_where_it_returns_one_expression(tmp_path: P
     )
     text = SCRIPT.replace("RESTRICTIONS", "small").replace("def tune", f"{function}\ndef tune")
     assert len(convert(write(tmp_path, text)).checked().feasible) == len(SMALL)
-    longer = text.replace('    return p["block', '    x = 1\n    return x * p["block')
-    with pytest.raises(InputError, match="a restriction is one expression"):
-        convert(write(tmp_path, longer))
+    for more in ("x = 1", "print(p)"):
+        longer = text.replace('    return p["block', f'    {more}\n    return p["block')
+        with pytest.raises(InputError, match="a restriction is one expression"):
+            convert(write(tmp_path, longer))
 
 
 def test_a_parameter_goes_before_a_name_of_the_script(tmp_path: Path) -> None:
@@ -119,6 +137,38 @@ def test_a_parameter_goes_before_a_name_of_the_script(tmp_path: Path) -> None:
     )
     space = convert(write(tmp_path, text)).checked()
     assert {c["block_size_x"] for c in space.feasible} == {16, 32, 64}
+
+
+LONG = {one for one in ALL if one[0] > 16}
+
+
+@pytest.mark.parametrize(
+    ("before", "restriction", "left"),
+    [
+        ("def above(least): return lambda p: p['block_size_x'] > least", "above(LIMIT / 4)", LONG),
+        ("max = 16", "lambda p: p['block_size_x'] > max", LONG),
+        ("def above(max): return lambda p: p['block_size_x'] > max", "above(16)", LONG),
+        ("", "lambda p: max(p['block_size_x'], 16) > 16", LONG),
+        ("import math", "lambda p: math.ceil(p['block_size_x'] / (LIMIT / 4)) > 1", LONG),
+        ("kind = 'row'", "lambda p: p['layout'] == kind", {one for one in ALL if one[2] == "row"}),
+        ("all_of_it = True", "lambda p: p['pad'] == 0 or all_of_it", {*ALL}),
+    ],
+)
+def test_other_names_stand_for_what_they_are_in_the_script(
+    tmp_path: Path, before: str, restriction: str, left: set[tuple[object, ...]]
+) -> None:
+    text = SCRIPT.replace("LIMIT = 64", f"LIMIT = 64\n{before}").replace("RESTRICTIONS", f"[{restriction}]")
+    space = convert(write(tmp_path, text)).checked()
+    assert {tuple(c[name] for name in NAMES) for c in space.feasible} == left
+
+
+@pytest.mark.parametrize("value", ["-8", "-8.0"])
+def test_a_name_below_zero_is_a_number_of_its_own(tmp_path: Path, value: str) -> None:
+    """``LIMIT ** 2`` had become ``-8 ** 2``, which is -64."""
+    text = SCRIPT.replace("LIMIT = 64", f"LIMIT = {value}").replace(
+        "RESTRICTIONS", "[lambda p: p['block_size_x'] * p['block_size_y'] <= LIMIT ** 2]"
+    )
+    assert len(convert(write(tmp_path, text)).checked().feasible) == len(SMALL)
 
 
 @pytest.mark.parametrize(
@@ -135,11 +185,17 @@ def test_of_a_restriction_it_is_said_what_one_may_be(tmp_path: Path, restriction
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("RESTRICTIONS", "[lambda q: q['blok'] > 1]", "there is no parameter 'blok'"),
+        ("RESTRICTIONS", "[lambda q: q['blok'] > 1]", "script.py:16:.*there is no parameter 'blok'"),
         ("RESTRICTIONS", "[lambda p: p['pad'] > unknown]", "assigns nothing to unknown"),
         ("RESTRICTIONS", "[lambda p: unknown(p['pad'])]", r"unknown\(p\['pad'\]\)\" is not understood"),
         ("RESTRICTIONS", "[lambda p, q: p['pad']]", "a restriction is one expression"),
         ("RESTRICTIONS", "[lambda p, limit=LIMIT: p['pad'] < limit]", "a restriction is one expression"),
+        ("RESTRICTIONS", "[lambda *all: True]", "a restriction is one expression"),
+        ("RESTRICTIONS", "[lambda **all: True]", "a restriction is one expression"),
+        ("RESTRICTIONS", "[lambda pad=0: pad == 0]", "a restriction is one expression"),
+        ("LIMIT = 64", "def under(most): return lambda p: p['pad'] < most", r"unknown\(\) does is not known"),
+        ("OrderedDict()", "OrderedDict(3)", r"script.py:11:\d+: .*'int' object is not iterable"),
+        ("OrderedDict()", "OrderedDict('ab')", r"script.py:11:\d+: .*dictionary update sequence"),
         ("RESTRICTIONS", "unknown()", r"what unknown\(\) does is not known here"),
         ("RESTRICTIONS", "[3]", "a restriction is a text"),
         ("[1, 2, 4]", "numpy.arange(4)", r"script.py:13:35: .*numpy.arange"),
@@ -153,12 +209,13 @@ def test_of_a_restriction_it_is_said_what_one_may_be(tmp_path: Path, restriction
     ],
 )
 def test_what_is_not_understood_is_said_with_its_place(tmp_path: Path, old: str, new: str, says: str) -> None:
-    text = SCRIPT.replace(old, new).replace("RESTRICTIONS", "[]")
+    text = SCRIPT.replace(old, new)
+    text = text.replace("RESTRICTIONS", "under(unknown())" if "under" in new else "[]")
     if "tune(tune_params)" in text:
         text = text.replace("    tune_params = OrderedDict()\n", "")
     with pytest.raises(InputError, match=says) as raised:
         convert(write(tmp_path, text))
-    assert "script.py:" in str(raised.value)
+    assert f"{tmp_path / 'script.py'}:" in str(raised.value)
 
 
 def test_a_parameter_that_no_knob_can_be_called_is_refused(tmp_path: Path) -> None:
@@ -166,6 +223,84 @@ def test_a_parameter_that_no_knob_can_be_called_is_refused(tmp_path: Path) -> No
     text = SCRIPT.replace('"pad"', '"for"').replace("RESTRICTIONS", '["block_size_x > 8"]')
     with pytest.raises(InputError, match=r"script.py:17:\d+: 'for' cannot name a knob: it is a reserved"):
         convert(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import kernel_tuner\nkernel_tuner.tune_kernel('add')", 1),
+        ("import kernel_tuner as kt\nkt.tune_kernel('add')", 1),
+        ("from kernel_tuner import tune_kernel\ntune_kernel('add')\ntune_kernel('mul')", 2),
+        ("from kernel_tuner.interface import tune_kernel as tune\nfrom . import other\ntune('add')", 1),
+        ("import kernel_tuner\nkernel_tuner.run_kernel('add')", 0),
+        ("def tune_kernel(name): ...\ntune_kernel('add')", 0),
+    ],
+)
+def test_it_is_found_however_it_is_imported(source: str, found: int) -> None:
+    assert len(tuned_in(ast.parse(source))) == found
+
+
+def test_arguments_may_be_given_by_their_places(tmp_path: Path) -> None:
+    text = SCRIPT.replace("restrictions=restrictions", "None, None, None, restrictions")
+    space = convert(write(tmp_path, text.replace("RESTRICTIONS", '["block_size_x < 16"]'))).checked()
+    assert {c["block_size_x"] for c in space.feasible} == {8}
+    assert space.workload == {"problem_size": (4096, 4096)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("*given", "arguments are read where they are written out"),
+        ("'add', 'add.cu', 1, [], [1]", "tune_params is a dictionary of lists"),
+        ("'add', 'add.cu', 1, [], {}", "tune_params is a dictionary of lists"),
+        ("'add', 'add.cu', 1, [], {1: [2]}", "1 is no text"),
+        ("'add', 'add.cu', 1, [], {'x': 2}", "x has no list of values"),
+        ("'add', 'add.cu', 1, [], {'x': [2, 1e999, None]}", "x can be inf"),
+    ],
+)
+def test_arguments_that_say_nothing_of_a_space(tmp_path: Path, arguments: str, says: str) -> None:
+    with pytest.raises(InputError, match=rf"script.py:2:\d+: .*{says}"):
+        convert(write(tmp_path, f"from kernel_tuner import tune_kernel\ntune_kernel({arguments})\n"))
+
+
+def test_values_are_of_any_plain_kind_and_each_is_there_once(tmp_path: Path) -> None:
+    values = "{'a': (1, 2, 1.0), 'b': range(2), 'c': [0.5, 'half'], 'd': [True, False, 1]}"
+    call = f"import kernel_tuner\nkernel_tuner.tune_kernel('add', 'add.cu', 1, [], {values})\n"
+    found = convert(write(tmp_path, call))
+    assert not any("thread blocks" in note for note in found.notes), "none of them is the side of one"
+    assert found.knobs == {"a": (1, 2), "b": (0, 1), "c": (0.5, "half"), "d": (True, False, 1)}
+
+
+@pytest.mark.parametrize("name", ["unknown()", "3", "'\\udc80'"])
+def test_where_the_name_of_the_kernel_is_not_understood_the_script_names_the_space(
+    tmp_path: Path, name: str
+) -> None:
+    text = SCRIPT.replace("RESTRICTIONS", "[]").replace('"add", "add.cu"', f'{name}, "add.cu"')
+    assert convert(write(tmp_path, text)).name == "script"
+
+
+@pytest.mark.parametrize(
+    ("size", "workload"),
+    [
+        ("4096", {"problem_size": (4096,)}),
+        ("[64, 2 * 32]", {"problem_size": (64, 64)}),
+        ("'n'", {}),
+        ("(64, unknown())", {}),
+        ("(64, 0.5)", {}),
+        ("(64, 10**400)", {}),
+        ("()", {}),
+    ],
+)
+def test_the_workload_is_the_problem_where_that_is_understood(
+    tmp_path: Path, size: str, workload: dict[str, object]
+) -> None:
+    text = SCRIPT.replace("(4096, 4096)", size).replace("RESTRICTIONS", "[]")
+    assert convert(write(tmp_path, text)).workload == workload
+
+
+def test_what_is_nested_too_deep_is_said_to_be(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nested too deep"):
+        convert(write(tmp_path, SCRIPT.replace("RESTRICTIONS", "[]").replace("[0, 1]", f"[0{' + 1' * 900}]")))
 
 
 def test_one_of_several_kernels_must_be_named(tmp_path: Path) -> None:
@@ -185,6 +320,9 @@ def test_parameters_may_come_from_another_file_beside_the_script(tmp_path: Path)
     text = SCRIPT.replace("import numpy", "import numpy\nfrom common import limits")
     space = convert(write(tmp_path, text.replace("RESTRICTIONS", "limits(16)"))).checked()
     assert {c["block_size_x"] for c in space.feasible} == {8, 16}
+    (tmp_path / "common.py").write_text("def limits(most):\n    return unknown(most)\n")
+    with pytest.raises(InputError, match=r"common.py:2:12: 'unknown\(most\)' is not understood"):
+        convert(tmp_path / "script.py")
 
 
 def test_a_restriction_that_always_holds_is_left_out_even_where_rules_have_no_words_for_it(

@@ -17,7 +17,7 @@ from autotune.space.space import Space
 SHARED = Path(__file__).parents[4] / "shared" / "spaces" / "kernel-spaces.json"
 
 
-def parameter(name: str, values: Any, kind: str = "int", **more: Any) -> dict[str, Any]:
+def parameter(name: str, values: Any, kind: Any = "int", **more: Any) -> dict[str, Any]:
     return {"Name": name, "Type": kind, "Values": values, **more}
 
 
@@ -88,6 +88,49 @@ def test_a_default_is_read_as_values_are(tmp_path: Path) -> None:
     assert converted.default == {"fused": False, "scale": 0.001, "layout": "true", "block": 1}
     assert "the file gives no default of block: the first value was taken." in converted.notes
     assert not any("none of its values" in note for note in converted.notes)
+
+
+def test_values_are_of_the_type_that_the_file_says(tmp_path: Path) -> None:
+    parameters = [
+        parameter("on", "[0, 1]", "bool", Default=1),
+        parameter("mixed", "[False, 1]", "bool"),
+        parameter("size", "[2, 4]", "uint"),
+        parameter("part", "[0, 0.5]", "float"),
+    ]
+    found = convert(write(tmp_path, parameters, []))
+    assert {name: [repr(value) for value in values] for name, values in found.knobs.items()} == {
+        "on": ["False", "True"],
+        "mixed": ["False", "True"],
+        "size": ["2", "4"],
+        "part": ["0", "0.5"],
+    }
+    assert found.default["on"] is True
+
+
+@pytest.mark.parametrize(
+    "values", ["(2**i for i in range(3))", "reversed([4, 2, 1])", "(1, 2, 4)", [1, 2, 4]]
+)
+def test_values_may_come_one_after_the_other(tmp_path: Path, values: Any) -> None:
+    assert convert(write(tmp_path, [parameter("a", values)], [])).knobs == {"a": (1, 2, 4)}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name", "workload"),
+    [
+        ({"KernelName": "add", "ProblemSize": [64, 32]}, "add", {"problem_size": (64, 32)}),
+        ({"KernelName": "add", "ProblemSize": 64}, "add", {"problem_size": (64,)}),
+        ({"KernelName": "", "ProblemSize": []}, "T1", {}),
+        ({"KernelName": "\ud800", "ProblemSize": ["n", 32]}, "T1", {}),
+        ({"ProblemSize": [0.5, 10**400]}, "T1", {}),
+        ({"ProblemSize": [10**400]}, "T1", {}),
+        ([], "T1", {}),
+    ],
+)
+def test_the_kernel_names_the_space_and_its_problem_is_the_workload(
+    tmp_path: Path, kernel: Any, name: str, workload: dict[str, object]
+) -> None:
+    found = convert(write(tmp_path, [parameter("a", "[1]")], [], KernelSpecification=kernel))
+    assert (found.name, found.workload) == (name, workload)
 
 
 def test_the_values_of_a_set_stand_in_their_order(tmp_path: Path) -> None:
@@ -184,7 +227,11 @@ def test_a_default_that_violates_the_conditions_is_replaced_and_said(tmp_path: P
         ([parameter("a", [float("nan"), 16], "float")], [], "a can be nan"),
         ([parameter("a", ["\ud800"], "string")], [], "T1.json:10:19: a can be '\\ud800'"),
         ([parameter("a", "[1]"), parameter("a", "[1]")], [], "two parameters 'a'"),
-        ([parameter("max", "[1]")], [], "'max' cannot name a knob"),
+        ([parameter("max", "[1]")], [], "T1.json:10:20: 'max' cannot name a knob"),
+        ([{"Type": "int", "Values": "[1]"}], [], "T1.json:9:20: parameter 0 has no Name"),
+        ([parameter("a", "[1]", ["int"])], [], "a is of type ['int']\n  expected: one of int, uint, float"),
+        ([parameter("a", "[1.5]")], [], "expected: values of type int"),
+        ([parameter("a", "[1e400]", "float")], [], "expected: finite values of type float"),
         ([parameter("a b", "[1]")], [], "'a b' cannot name a knob"),
         ([parameter("a", "[1, 2]")], ["foo(a) == 3"], "T1.json:16:24: "),
         ([parameter("a", "[1, 2]")], ["a > 1", "a > bb"], "T1.json:20:28: 'bb' cannot be said in a rule"),

@@ -236,6 +236,13 @@ def test_what_has_no_counterpart_is_said_by_values(text: str, rule: str, listed:
     assert found.listed == listed
 
 
+def test_a_list_of_values_is_no_longer_than_somebody_reads() -> None:
+    text = "(a ^ (a * 7 // 3)) % 5 < 2"
+    assert rule_text(text, {"a": tuple(range(20))}, WHERE).text == "a in [0, 2, 8, 12, 14, 18]"
+    with pytest.raises(InputError, match="the values that satisfy it are too many to be listed"):
+        rule_text(text, {"a": tuple(range(2_000))}, WHERE)
+
+
 @pytest.mark.parametrize("text", ["a & 3 == 0 && f", "f || 0 == a | b", "a ^ b != 1 && !f"])
 def test_bits_that_c_groups_otherwise_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="in C the comparison would come first"):

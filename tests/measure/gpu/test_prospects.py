@@ -76,6 +76,14 @@ def test_steps_are_read_between_other_lines() -> None:
     assert prospects.read_steps("") == {}
 
 
+@pytest.mark.torch
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="not installed")
+def test_a_process_that_died_on_the_gpu_is_not_told_as_a_machine_without_one() -> None:
+    died, untried = prospects.torch_on_gpu({}), prospects.torch_on_gpu(None)
+    assert not died.available and "no answer" in died.detail and "pip install" in died.remedy
+    assert not untried.available and "no GPU" in untried.detail and prospects.DRIVER in untried.remedy
+
+
 def test_triton_that_cannot_launch_on_the_gpu_is_missing() -> None:
     """It has an assembler of its own, but compiles what launches a kernel with the machine's C compiler."""
     pytest.importorskip("triton", reason="it is not installed")
