@@ -200,9 +200,9 @@ class Moves:
             low = back if back > low else low
             high = ahead if ahead < high else high
         active = self.space.active(here.values)
+        there, places = dict(here.values), dict(here.places)
         for _ in range(SHRINKS if low < high else 0):
             way = rng.uniform(low, high)
-            there, places = dict(here.values), dict(here.places)
             for name, at, begin, by in line:
                 place = begin + way * by
                 places[name] = place = 0.0 if place < 0.0 else 1.0 if place > 1.0 else place
