@@ -128,6 +128,8 @@ def test_json_has_nothing_that_is_no_json(tmp_path: Path) -> None:
 
 
 EXPORT = ("export", "mixed", "--store", "mixed.db", "--to")
+SLOW = "reading the trials and writing -: Ctrl-C ends it\n"
+"""What it says as well where the machine is so slow that it takes seconds."""
 
 
 def test_rows_of_a_named_study_go_through_a_pipe(tmp_path: Path) -> None:
@@ -150,12 +152,13 @@ def test_a_reader_that_leaves_is_no_failure_and_a_stdout_that_is_closed_is_one(t
     os.close(gone)
     left = run(tmp_path, *EXPORT, "-", "--format", "csv", to=writing)
     os.close(writing)
-    assert (left.returncode, left.stderr) == (0, "")
+    assert (left.returncode, left.stderr.removeprefix(SLOW)) == (0, "")
     verb = f"{sys.executable} -m autotune {' '.join(EXPORT)} - --format csv"
     closed = subprocess.run(
         f"{verb} >&-", shell=True, cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False
     )
-    assert (closed.returncode, closed.stderr) == (1, "autotune: the output: Bad file descriptor\n")
+    assert closed.returncode == 1
+    assert closed.stderr.removeprefix(SLOW) == "autotune: the output: Bad file descriptor\n"
 
 
 def test_rows_go_behind_what_stdout_has_already(tmp_path: Path) -> None:
