@@ -1,8 +1,8 @@
 """``python -m autotune`` in processes that need not load it: each is forked from one that has done so before.
 
 Loading takes longer than most verbs take. What a test runs is a process of its own all the same, which begins
-where ``python -m autotune`` does and ends as that does. (Tests of how it starts, of what it loads and of streams
-that are closed start it themselves.)
+where ``python -m autotune`` does and ends as that does. (Tests of how it starts, of what it loads and of
+streams that are closed start it themselves.)
 """
 
 from __future__ import annotations
