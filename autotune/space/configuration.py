@@ -27,6 +27,13 @@ class FrozenMap(Mapping[str, Value]):
     def __getitem__(self, name: str) -> Any:  # a Value; which of its types it is, only the space knows
         return self._items[name]
 
+    # Of Mapping these two would catch an error for each name that is not there: a search asks for many.
+    def __contains__(self, name: object) -> bool:
+        return name in self._items
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        return self._items.get(name, default)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from operator import truediv
 from statistics import median
 
 import numpy as np
@@ -128,7 +129,7 @@ def missed_by(rules: Sequence[Rule], draws: Sequence[Values]) -> Amount:
 
     def missed(values: Values) -> float:
         each = [amount(values) for amount in amounts]
-        total = math.fsum(miss / by for miss, by in zip(each, usual, strict=True))
+        total = math.fsum(map(truediv, each, usual))
         # The smallest float divided by anything above 2 is 0, which would mean that nothing is missed.
         return total if total or not any(each) else math.ulp(0.0)
 
@@ -200,9 +201,9 @@ class Moves:
             low = back if back > low else low
             high = ahead if ahead < high else high
         active = self.space.active(here.values)
+        there, places = dict(here.values), dict(here.places)
         for _ in range(SHRINKS if low < high else 0):
             way = rng.uniform(low, high)
-            there, places = dict(here.values), dict(here.places)
             for name, at, begin, by in line:
                 place = begin + way * by
                 places[name] = place = 0.0 if place < 0.0 else 1.0 if place > 1.0 else place

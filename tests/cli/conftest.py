@@ -66,6 +66,6 @@ def result(folder: Path) -> dict:  # type: ignore[type-arg]
     return json.loads((folder / "result.json").read_text())
 
 
-def autotune(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line in ``folder`` as a user does."""
-    return the_forking().run(folder, arguments)
+def autotune(folder: Path, *arguments: str, to: int | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command line in ``folder`` as a user does, with stdout ``to`` a descriptor if one is given."""
+    return the_forking().run(folder, arguments, to)

@@ -1,8 +1,8 @@
 """``python -m autotune`` in processes that need not load it: each is forked from one that has done so before.
 
 Loading takes longer than most verbs take. What a test runs is a process of its own all the same, which begins
-where ``python -m autotune`` does and ends as that does. (Tests of how it starts, of what it loads and of its
-standard streams start it themselves.)
+where ``python -m autotune`` does and ends as that does. (Tests of how it starts, of what it loads and of
+streams that are closed start it themselves.)
 """
 
 from __future__ import annotations
@@ -57,11 +57,17 @@ class Forking:
                 pass_fds=[theirs.fileno()],
             )
 
-    def run(self, folder: Path, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """``python -m autotune`` with ``arguments`` in ``folder``, with the environment of this process."""
+    def run(
+        self, folder: Path, arguments: Sequence[str], to: int | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """``python -m autotune`` with ``arguments`` in ``folder``, with the environment of this process.
+
+        Where stdout goes ``to`` a descriptor, nothing of it is in what is returned.
+        """
         request = json.dumps([str(folder), dict(os.environ), arguments]).encode()
         with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
-            socket.send_fds(self._control, [request], [stdout.fileno(), stderr.fileno()])
+            into = stdout.fileno() if to is None else to
+            socket.send_fds(self._control, [request], [into, stderr.fileno()])
             code = int(self._control.recv(MOST_BYTES))
             stdout.seek(0)
             stderr.seek(0)

@@ -47,14 +47,7 @@ def test_each_verb_has_help(verb: str, tmp_path: Path) -> None:
 def test_a_reader_that_has_seen_enough_is_no_failure(arguments: list[str], folder: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)  # as `head` does, only sooner
-    done = subprocess.run(
-        [sys.executable, "-m", "autotune", *arguments],
-        cwd=folder,
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    done = autotune(folder, *arguments, to=writing)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")
 

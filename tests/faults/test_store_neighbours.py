@@ -124,13 +124,17 @@ def start_together(program: str, arguments: list[tuple[object, ...]], meetings: 
 
 def test_many_processes_make_the_same_store(tmp_path: Path) -> None:
     program = """
-        with Store.open(sys.argv[1]) as store:
-            print(bench(store).trial(1).number)
+        made = []
+        for number, file in enumerate(sys.argv[1:]):
+            if number:
+                meet()
+            with Store.open(file) as store:
+                made.append(bench(store).trial(1).number)
+        print(*made)
     """
-    for round_ in range(3):
-        file = tmp_path / str(round_) / "a.db"
-        written = start_together(program, [(file,)] * 6)
-        assert written == ["0\n"] * 6
+    files = [tmp_path / str(number) / "a.db" for number in range(6)]
+    assert start_together(program, [tuple(files)] * 6, meetings=len(files)) == ["0 0 0 0 0 0\n"] * 6
+    for file in files:
         with Store.open(file) as store:
             assert len(store.studies()) == 6
             assert store.integrity() == []

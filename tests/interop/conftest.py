@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,13 +20,24 @@ def quiet_optuna() -> Iterator[None]:
     optuna.logging.set_verbosity(level)
 
 
+@pytest.fixture(scope="session")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the next two copy: the store before its study was written, and both after it."""
+    folder = tmp_path_factory.mktemp("originals")
+    origin = make_origin(folder)
+    shutil.copy(origin, folder / "before.db")
+    write(origin, folder / "odd.zip")
+    return folder
+
+
 @pytest.fixture
-def origin(tmp_path: Path) -> Path:
+def origin(originals: Path, tmp_path: Path) -> Path:
     """A store with a study that learned from another."""
-    return make_origin(tmp_path)
+    return shutil.copy(originals / "before.db", tmp_path / "origin.db")
 
 
 @pytest.fixture
-def archive(origin: Path, tmp_path: Path) -> Path:
+def archive(originals: Path, origin: Path, tmp_path: Path) -> Path:
     """The study's archive."""
-    return write(origin, tmp_path / "odd.zip")
+    shutil.copy(originals / "origin.db", origin)  # which knows now that it has written it
+    return shutil.copy(originals / "odd.zip", tmp_path / "odd.zip")

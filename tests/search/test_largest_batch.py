@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,13 @@ class Training:
             return Observation(configuration, Status.WRONG, bounded=metrics, resources=told)
         return Observation(configuration, Status.OK, metrics, resources=told)
 
-    def largest(self, space: Space) -> float:
-        return max(self.samples(values) for values in space.feasible if self.memory(values) <= CAP)
+    @cached_property
+    def largest(self) -> float:
+        return max(self.samples(values) for values in self.space.feasible if self.memory(values) <= CAP)
+
+    @cached_property
+    def space(self) -> Space:
+        return Space(self.knobs)
 
 
 @dataclass
@@ -75,9 +81,8 @@ class Search:
 
     def run(self) -> float:
         """The largest that succeeded, as a part of the largest that fits."""
-        space = Space(self.training.knobs)
         cap = CAP if self.training.told else None
-        problem = Problem(space, self.training.metrics, TRIALS, memory=cap)
+        problem = Problem(self.training.space, self.training.metrics, TRIALS, memory=cap)
         strategy = make_strategy("auto", problem, self.seed)
         rng = np.random.default_rng(100 + self.seed)
         for _ in range(TRIALS):
@@ -85,7 +90,7 @@ class Search:
             self.told.append(self.training.observe(proposal.configuration, rng))
             strategy.tell(self.told[-1:])
         found = max(o.metrics["samples"] for o in self.told if not o.status.failed)
-        return found / self.training.largest(space)
+        return found / self.training.largest
 
 
 def line(values: Values) -> float:

@@ -169,6 +169,8 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 def number_of(value: object) -> float | None:
     """``value`` as a finite number, also if it is written as a text; ``None`` for anything else."""
+    if type(value) is float and -1e300 < value < 1e300:  # as nearly all: half a million in a recording
+        return value
     if is_number(value):
         return float(value)
     if not isinstance(value, str):

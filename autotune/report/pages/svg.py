@@ -58,7 +58,8 @@ def variables() -> dict[str, str]:
 def svg_of(figure: Figure, name: str, described: str, sheet: Sheet) -> str:
     """The figure as an ``<svg>`` element; ``described`` is its text for those who cannot see it.
 
-    ``name`` (letters and digits) is the prefix of its identifiers, different for each figure of a page.
+    ``name`` (letters and digits) is the prefix of its identifiers, different for each figure of a page. The
+    figure keeps the layout that it gets here.
     """
     text = _draw(figure)
     size = _SIZE.search(text)
@@ -85,11 +86,16 @@ def _own(tag: str, name: str, used: Set[str], sheet: Sheet) -> str:
 
 def _draw(figure: Figure) -> str:
     import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     stream = io.StringIO()
     with _ONE_AT_A_TIME, matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         # The browser draws the text, with fonts that have the glyphs.
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        if layout := figure.get_layout_engine():  # savefig would draw all of it for that, and once more
+            FigureCanvasSVG(figure)  # it knows how wide a text will be
+            layout.execute(figure)
+            figure.set_layout_engine("none")
         figure.savefig(
             stream, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
         )

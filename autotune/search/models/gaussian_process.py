@@ -305,8 +305,10 @@ class _Pairs:
         self.process = process
         self.known = known
         self.count = len(inputs)
-        self.upper = np.triu_indices(self.count, 1)
-        i, j = self.upper
+        self.upper = i, j = np.triu_indices(self.count, 1)
+        # Where they and the diagonal are in a matrix that is laid out by columns, as LAPACK has it.
+        self.places = i + self.count * j
+        self.diagonal = np.arange(self.count) * (self.count + 1)
         self.squares = np.zeros((process.weights, len(i)))
         for feature, group in enumerate(process.columns.groups):
             self.squares[group] += np.square(inputs.smooth[i, feature] - inputs.smooth[j, feature])
@@ -325,31 +327,35 @@ class _Pairs:
         weights, code_weights, (smooth_variance, code_variance), noise = self.process.split(parameters)
         linear_variance = self.process.linear_part(parameters)
         distance = np.sqrt(weights @ self.squares)
-        decay = np.exp(-SQRT5 * distance)
-        smooth = (1.0 + SQRT5 * distance + (5.0 / 3.0) * distance**2) * decay
+        lengths = SQRT5 * distance
+        decay = np.exp(-lengths)
+        lengths += 1.0
+        smooth = (lengths + (5.0 / 3.0) * distance**2) * decay
         same = np.exp(-(code_weights @ self.differs))
-        covariance = np.zeros((self.count, self.count), order="F")
+        covariance = np.zeros(self.count**2)
         added = self.trend + linear_variance * self.linear
-        covariance[self.upper] = smooth_variance * smooth + code_variance * same + added
-        diagonal = np.diag_indices(self.count)
+        covariance[self.places] = smooth_variance * smooth + code_variance * same + added
         added = self.own_trend + linear_variance * self.own_linear
-        covariance[diagonal] = smooth_variance + code_variance + noise + self.known + added + JITTER
-        factor, failed = lapack.dpotrf(covariance, lower=0, overwrite_a=1)
+        covariance[self.diagonal] = smooth_variance + code_variance + noise + self.known + added + JITTER
+        square = covariance.reshape(self.count, self.count, order="F")
+        factor, failed = lapack.dpotrf(square, lower=0, overwrite_a=1)
         if failed:
             return -1e10, np.zeros_like(parameters)
         solved, _ = lapack.dpotrs(factor, targets, lower=0)
-        fit = -0.5 * float(targets @ solved) - float(np.log(factor[diagonal]).sum())
+        fit = -0.5 * float(targets @ solved) - float(np.log(factor.diagonal()).sum())
         inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
+        inverse = inverse.reshape(-1, order="F")
         i, j = self.upper
         # Half the trace of (a a' - K^-1) dK, with each pair standing for both its places.
-        pull = solved[i] * solved[j] - inverse[self.upper]
-        own = 0.5 * (solved**2 - inverse[diagonal])
-        bent = pull * smooth_variance * (-5.0 / 6.0) * (1.0 + SQRT5 * distance) * decay
+        pull = solved[i] * solved[j] - inverse[self.places]
+        own = 0.5 * (solved**2 - inverse[self.diagonal])
+        owns = own.sum()
+        bent = pull * smooth_variance * (-5.0 / 6.0) * lengths * decay
         slope = [
             weights * (self.squares @ bent),
             -code_weights * (self.differs @ (pull * code_variance * same)),
-            [smooth_variance * (pull @ smooth + own.sum()), code_variance * (pull @ same + own.sum())],
-            [noise * own.sum()],
+            [smooth_variance * (pull @ smooth + owns), code_variance * (pull @ same + owns)],
+            [noise * owns],
         ]
         if linear_variance:
             slope.append([linear_variance * (pull @ self.linear + own @ self.own_linear)])

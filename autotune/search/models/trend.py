@@ -37,6 +37,8 @@ ANY = Exponents(0.0, 1.0)
 OF_SIZES = Exponents(0.5, 0.7)
 """For a demand. Most sizes are a factor of all of it (an exponent of 1), of a part (less) or of none (0). A
 few, such as how many parts a training recomputes, lower it."""
+EXACT = 2**53
+"""Every whole number up to it is a float."""
 
 
 class Trend:
@@ -94,7 +96,9 @@ def _powers(values: Sequence[Value], codes: Integers) -> Floats:
     Ranks (from 1 on) are used instead of the values if these or the ends are not all positive numbers.
     """
     ends = np.array([0, len(values) - 1])
-    if all(_is_positive(values[int(i)]) for i in (*ends, *codes)):
+    if isinstance(values, range) and min(values[0], values[-1]) > 0 and max(values[0], values[-1]) <= EXACT:
+        numbers, outer = (values.start + values.step * (rows % len(values)) for rows in (codes, ends))
+    elif all(_is_positive(values[int(i)]) for i in (*ends, *codes)):
         numbers, outer = (np.array([values[int(i)] for i in rows], float) for rows in (codes, ends))
     else:
         numbers, outer = codes + 1.0, ends + 1.0

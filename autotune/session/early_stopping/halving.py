@@ -158,11 +158,11 @@ class Brackets(Rule):
         if bracket is None:
             bracket = self._of[number] = self._open_bracket()
             bracket.members.append(number)
-            bracket.stages.clear()  # the bracket may have counted as complete without this trial
         elif number not in self._over:
             return
         self._over.discard(number)  # it was lost for good, and another search that tried it has left it
         bracket.left[number] = None
+        bracket.stages.clear()  # the bracket may have counted as complete without this trial
 
     def _open_bracket(self) -> Bracket:
         """The one that trials join."""

@@ -64,6 +64,9 @@ def _of(node: Node, wanted: bool = True) -> Amount:
 
 
 def _sum(parts: Sequence[Amount]) -> Amount:
+    if len(parts) == 1:  # as of most rules
+        [only] = parts
+        return lambda values: float(only(values))
     return lambda values: math.fsum(part(values) for part in parts)
 
 

@@ -8,7 +8,9 @@ and at once, so that a first search need not wait for the migrations.
 from __future__ import annotations
 
 import threading
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -76,14 +78,27 @@ def upgrade(connection: sa.Connection, address: Address, *, migrations: Path = M
 
 
 def _make(connection: sa.Connection) -> None:
-    """The tables that all migrations end with, in an empty database."""
-    metadata.create_all(connection)
+    """The tables that all migrations end with, in an empty database of SQLite."""
+    for statement in _statements_of_all_tables():
+        connection.exec_driver_sql(statement)
+    connection.exec_driver_sql(f"INSERT INTO {VERSION_TABLE} (version_num) VALUES (?)", (VERSION,))
+
+
+@cache
+def _statements_of_all_tables() -> tuple[str, ...]:
+    """What makes them in SQLite. To put it into words takes longer than to do it."""
+    said: list[str] = []
+
+    def say(statement: Any, *_: object, **__: object) -> None:
+        said.append(str(statement.compile(dialect=engine.dialect)))
+
+    engine = sa.create_mock_engine("sqlite://", say)
+    metadata.create_all(engine, checkfirst=False)
     # As alembic makes it.
     column = sa.Column("version_num", sa.String(32), nullable=False)
     key = sa.PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc")
-    table = sa.Table(VERSION_TABLE, sa.MetaData(), column, key)
-    table.create(connection)
-    connection.execute(table.insert().values(version_num=VERSION))
+    sa.Table(VERSION_TABLE, sa.MetaData(), column, key).create(engine, checkfirst=False)
+    return tuple(said)
 
 
 def _clashing(connection: sa.Connection) -> list[str]:

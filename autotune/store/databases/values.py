@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from autotune.store.documents import GarbledError, decode_metrics
 from autotune.store.schema import Json, Number, OneOf, Real, Whole, metadata, pauses, trials
 
-METRICS = (trials.c.metrics, pauses.c.metrics)
+METRICS = frozenset({trials.c.metrics, pauses.c.metrics})
 """The columns that hold what ``encode_metrics`` wrote."""
 AT_ONCE = 1000
 """How many rows are fetched together."""

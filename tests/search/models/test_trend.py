@@ -10,7 +10,7 @@ import pytest
 from autotune.search.models.features import Features
 from autotune.search.models.gaussian_process import GaussianProcess, Prior
 from autotune.search.models.posterior import Posterior
-from autotune.search.models.trend import ANY, CHOICE, OF_SIZES, Exponents, Trend
+from autotune.search.models.trend import ANY, CHOICE, OF_SIZES, Exponents, Trend, _powers
 from autotune.space.knobs import Choice, Flag, FloatRange, IntegerRange, OrderedValues, Permutation
 from autotune.space.knobs.knob import Knob
 from autotune.space.space import Space
@@ -24,6 +24,16 @@ def variance(knob: Knob, one: object, other: object) -> float:
     rows = Features(space).of([space.configuration({knob.name: v}) for v in (one, other)])
     terms = Trend(Features(space))(rows)
     return float(np.square(terms[0] - terms[1]).sum())
+
+
+@pytest.mark.parametrize(
+    "values",
+    [range(1, 1000), range(7, 5000, 7), range(1000, 0, -1), range(2**53, 2**53 + 1000)],
+    ids=str,
+)
+def test_numbers_in_a_row_count_as_those_in_a_list(values: range) -> None:
+    codes = np.array([-1, 0, 1, 500, 713])
+    assert np.array_equal(_powers(values, codes), _powers(list(values), codes))
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_tries_that_crowd_around_the_best_are_no_news() -> None:
     """The median of all tries had come so near to the best that a last digit counted as news."""
     strategy = make_strategy("auto", Problem(SPACE, (LOSS,)), 0)
     made: list[Proposal] = []
-    for number in range(3 * PATIENCE):
+    for number in range(2 * PATIENCE):
         made += strategy.ask()
         value = 1.0 / (number + 1) if number < 10 else 0.1 - 1e-6 * number
         strategy.tell([Observation(made[-1].configuration, Status.OK, {"loss": value})])
@@ -158,7 +158,7 @@ def test_a_resumed_search_is_at_the_same_start() -> None:
 def never_starts_anew(problem: Problem, told: Mapping[str, Any]) -> bool:
     strategy = make_strategy("auto", problem, 0)
     made: list[Proposal] = []
-    for _ in range(3 * PATIENCE):
+    for _ in range(2 * PATIENCE):
         made += strategy.ask()
         strategy.tell([Observation(made[-1].configuration, Status.OK, **told)])
     return set(starts(made)) == {1}
@@ -185,7 +185,7 @@ def test_other_searches_go_on_as_they_began(problem: Problem, told: Mapping[str,
 @pytest.mark.parametrize("every", [1, 2, 5])
 def test_where_many_fail_it_goes_on_with_what_it_knows(every: int) -> None:
     strategy = make_strategy("auto", Problem(SPACE, (LOSS,)), 0)
-    for number in range(3 * PATIENCE):
+    for number in range(2 * PATIENCE):
         (proposal,) = strategy.ask()
         assert "start" not in proposal.reason
         status, metrics = (Status.CRASHED, {}) if number % every == 0 else (Status.OK, ONE)

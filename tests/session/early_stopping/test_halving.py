@@ -8,7 +8,7 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from autotune.session.early_stopping.halving import (
@@ -252,8 +252,19 @@ EVENTS = st.lists(
 )
 
 
+COMES_BACK = [
+    ("joined", 0, 0.0, False),
+    ("joined", 1, 0.0, False),
+    ("heard", 0, 0.0, False),
+    ("ended", 1, 0.0, True),
+    ("joined", 1, 0.0, True),
+]
+"""To a bracket that counted as complete without it."""
+
+
 @settings(max_examples=60)
 @given(EVENTS)
+@example(COMES_BACK)
 def test_what_is_asked_in_between_changes_nothing(events: list[tuple[str, int, float, bool]]) -> None:
     """Also where a trial joins a bracket that was closed, or is heard of after its end."""
     asked = successive_halving(EarlyStopping(max=9))

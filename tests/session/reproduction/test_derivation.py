@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -197,14 +198,20 @@ def test_the_arms_of_a_bandit_follow(tmp_path: Path, searches: Callable[[int], S
     assert derived(three.file).follows
 
 
+@pytest.fixture(scope="module")
+def unaltered(tmp_path_factory: pytest.TempPathFactory, environment: Environment) -> Path:
+    folder = tmp_path_factory.mktemp("unaltered")
+    three = Searches(folder, environment, 1)
+    run(three, spec_of(folder, "evolution", initial=5), steps=120)
+    three.close()
+    assert derived(three.file).follows
+    return three.file
+
+
 class TestWhatWasAltered:
     @pytest.fixture
-    def file(self, tmp_path: Path, searches: Callable[[int], Searches]) -> Path:
-        three = searches(1)
-        run(three, spec_of(tmp_path, "evolution", initial=5), steps=120)
-        three.close()
-        assert derived(three.file).follows
-        return three.file
+    def file(self, tmp_path: Path, unaltered: Path) -> Path:
+        return shutil.copy(unaltered, tmp_path / "study.db")
 
     def alter(self, file: Path, statement: str, *values: object) -> None:
         with closing(sqlite3.connect(file)) as database, database:

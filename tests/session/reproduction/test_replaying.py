@@ -52,11 +52,12 @@ def test_the_past_of_a_trial_is_its_readings_and_the_runs_of_others(store: Path)
 def test_a_trial_is_measured_again_by_what_its_space_file_says_now(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     before.mkdir()
-    (before / "space.yaml").write_text(SPACE)
+    measured = SPACE.replace("max_readings: 3", "max_readings: 3, finalists: 0")
+    (before / "space.yaml").write_text(measured)
     (before / "objective.py").write_text(OBJECTIVE)
     autotune.search(before / "space.yaml", trials=3, store=tmp_path / "study.db")
     before.rename(after)
-    text = SPACE.replace("max_readings: 3", "max_readings: 3, timeout: 60s")
+    text = measured.replace("finalists: 0", "finalists: 0, timeout: 60s")
     (after / "space.yaml").write_text(text)
     autotune.search(after / "space.yaml", trials=3, store=tmp_path / "study.db")
     with Store.open(tmp_path / "study.db") as opened:
