@@ -77,7 +77,7 @@ def test_steps_are_read_between_other_lines() -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="not installed")
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 def test_a_process_that_died_on_the_gpu_is_not_told_as_a_machine_without_one() -> None:
     died, untried = prospects.torch_on_gpu({}), prospects.torch_on_gpu(None)
     assert not died.available and "no answer" in died.detail and "pip install" in died.remedy
