@@ -103,7 +103,7 @@ class Ledger:
             raise
 
     def _open_session(self, part: bool, known: Mapping[str, object]) -> int:
-        """Store that a session begins, with what its proposals depend on among its settings; returns its id."""
+        """Store that a session begins, with its settings, on which its proposals depend; returns its id."""
         settings = {
             "search": asdict(self.spec.search),
             "measure": asdict(self.spec.measure),
