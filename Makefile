@@ -2,6 +2,7 @@
 # quickstart  tune a real kernel on this machine in under two minutes
 # train-example  a PyTorch script as it is, tuned, and with what was found, in about three minutes
 # test        ruff, mypy and pytest
+# test-long   what takes seconds a test: whole searches, some of them killed, and what searches find
 # test-torch  the tests that need PyTorch, Triton or CUDA's compiler, which it installs; no GPU is needed
 # test-docs   every command and every block of Python that the documentation shows
 # test-slow   the long checks: twenty kills, long fuzzing
@@ -10,7 +11,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup setup-torch quickstart train-example test test-torch test-docs test-slow clean
+.PHONY: setup setup-torch quickstart train-example test test-long test-torch test-docs test-slow clean
 
 setup: .venv/ready
 
@@ -43,6 +44,9 @@ test: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/pytest --collect-only > /dev/null 2>&1 & $(BIN)/mypy; found=$$?; wait; exit $$found
 	$(BIN)/pytest -n 2 --dist worksteal
+
+test-long: setup
+	$(BIN)/pytest -n 2 --dist worksteal -m 'long and not slow'
 
 test-torch: setup-torch
 	$(BIN)/pytest -m 'torch and not slow'

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
+@pytest.mark.long
 def test_the_flags_of_a_compiler(tmp_path: Path) -> None:
     (tmp_path / "sum.c").write_text(
         "int sum(int *x, int n) { int s = 0; while (n--) s += x[n]; return s; }\n"

@@ -37,6 +37,7 @@ def rows(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_it_is_a_study_of_its_own_that_all_verbs_know(rows: Path) -> None:
     done = run(rows, "search", "rows.yaml", "--workload", "m=8", "--store", "s.db", "--trials", "2")
     assert done.returncode == 0, done.stderr

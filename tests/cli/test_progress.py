@@ -53,6 +53,7 @@ def screen(tmp_path_factory: pytest.TempPathFactory) -> str:
     return on_a_terminal(folder, "search", "space.yaml", "--store", "quick.db")
 
 
+@pytest.mark.long
 def test_while_finalists_are_measured_again_the_line_says_how_long(screen: str) -> None:
     defending = screen.partition("measuring again")[2].partition("and in fresh processes")[0]
     assert " s of about" in defending and "up to" not in defending, "it is no limit"

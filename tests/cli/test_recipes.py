@@ -106,6 +106,7 @@ def test_what_cannot_be_is_refused(store: Path) -> None:
 # -- verify
 
 
+@pytest.mark.long
 def test_a_study_that_holds(folder: Path, tmp_path: Path) -> None:
     for name in ("space.yaml", "objective.py", "study.db"):
         shutil.copy(folder / name, tmp_path / name)
@@ -120,6 +121,7 @@ def test_a_study_that_holds(folder: Path, tmp_path: Path) -> None:
         assert len(opened.verdicts(1)) == 1  # the answer of the study is as it was
 
 
+@pytest.mark.long
 def test_what_has_changed_is_said_since_the_winner_was_measured(folder: Path, tmp_path: Path) -> None:
     """Not since the study began: of one without a verdict the winner's trial knows its environment."""
     database = tmp_path / "study.db"
@@ -135,6 +137,7 @@ def test_what_has_changed_is_said_since_the_winner_was_measured(folder: Path, tm
     assert "variables.OMP_NUM_THREADS: 64 -> nothing" in verified["changed"]
 
 
+@pytest.mark.long
 def test_recipes_of_a_file_and_of_another_source(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

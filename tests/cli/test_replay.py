@@ -84,6 +84,7 @@ def test_the_frozen_source_is_measured_where_the_files_are_gone(study: Path) -> 
     assert frozen["verdict"] == "agrees" and frozen["kept"].startswith("kept")
 
 
+@pytest.mark.long
 def test_a_script_that_is_run_by_its_path_is_measured_from_the_frozen_source(tmp_path: Path) -> None:
     script = tmp_path / "bench.sh"
     script.write_text('#!/bin/sh\necho "{\\"time\\": $1}"\n')

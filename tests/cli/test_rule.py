@@ -63,6 +63,7 @@ def result(shapes: Path) -> Any:
     return json.loads((shapes / "result.json").read_text())
 
 
+@pytest.mark.long
 def test_each_workload_has_its_best(result: Any) -> None:
     best = [
         (one["workload"]["m"], one["workload"]["kind"], one["configuration"]) for one in result["workloads"]
@@ -158,6 +159,7 @@ def test_what_cannot_be_done_is_said(shapes: Path, arguments: list[str], code: i
     assert message in done.stderr
 
 
+@pytest.mark.long
 def test_a_rule_before_anything_was_measured_again(shapes: Path, tmp_path: Path) -> None:
     for name in ("space.yaml", "objective.py"):
         (tmp_path / name).write_text((shapes / name).read_text().replace("finalists: 1", "finalists: 0"))
@@ -191,6 +193,7 @@ LEDGER = """
 """
 
 
+@pytest.mark.long
 def test_killed_in_the_middle_it_goes_on_and_repeats_nothing(tmp_path: Path) -> None:
     (tmp_path / "space.yaml").write_text(SPACE.replace("finalists: 1", "finalists: 0"))
     head, body = OBJECTIVE.split("        workload = self")

@@ -43,6 +43,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_the_front_is_every_configuration_that_none_beats(both: Path) -> None:
     front = json.loads(autotune(both, "best", "--front", "--json", *STUDY).stdout)
     assert front["goals"] == {"time": "minimize", "energy": "minimize"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from autotune.cli.search import command as search
 from autotune.cli.show import command as show
 from tests.cli.calling import call, document
@@ -52,6 +54,7 @@ def test_they_are_in_the_documents_of_search_and_show(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_each_of_several_workloads_has_its_own(tmp_path: Path) -> None:
     objective = OBJECTIVE.replace("vector)", "vector, size)", 1).replace("if tile", "if size == 1 and tile")
     (tmp_path / "objective.py").write_text(objective)

@@ -363,6 +363,7 @@ def test_in_a_folder_that_was_deleted(tmp_path: Path) -> None:
     assert done.returncode == 1 and "the current folder: No such file or directory" in done.stderr
 
 
+@pytest.mark.long
 def test_a_search_in_memory_names_no_command_for_later(folder: Path) -> None:
     done = autotune(folder, "search", "space.yaml", "--store", "sqlite://", "--trials", "2")
     assert done.returncode == 0 and "the store was in memory and is gone" in done.stdout

@@ -9,9 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.faults.searching import finished, start, wait_for_readings, wait_until_gone, write_study
 
 
+@pytest.mark.long
 def test_proposals_follow_though_a_search_was_killed(tmp_path: Path) -> None:
     write_study(tmp_path)
     mark = f"derived-{os.getpid()}"

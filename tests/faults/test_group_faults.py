@@ -56,6 +56,7 @@ def namespaces_of(pids: list[int]) -> set[str]:
     return found
 
 
+@pytest.mark.long
 def test_a_fault_of_a_rank_ends_its_trial_alone(nothing_left: Left) -> None:
     owners: set[int] = set()
     here = str(Path("/proc/self/ns/net").readlink())

@@ -157,6 +157,7 @@ with autotune.run("killed") as run:
 """
 
 
+@pytest.mark.long
 def test_a_search_of_trainings_is_killed_and_goes_on(tmp_path: Path) -> None:
     """Its trainings go with it, what was finished stays, and the next search measures the rest."""
     (tmp_path / "space.yaml").write_text(SPACE.replace("PYTHON", sys.executable))

@@ -84,6 +84,7 @@ print(sorted((t.configuration["x"], str(t.status), t.attempt) for t in result.tr
 """
 
 
+@pytest.mark.long
 def test_a_configuration_that_kills_the_search_is_left_alone_in_the_end(tmp_path: Path) -> None:
     """It had been the first to be tried in every session that followed, for ever."""
     (tmp_path / "deadly.py").write_text(DEADLY)
@@ -125,6 +126,7 @@ autotune.search(space, objective=deadly, store="study.db", progress=finale, time
 """
 
 
+@pytest.mark.long
 def test_what_a_finale_has_read_outlives_it_and_is_gone_on_with(tmp_path: Path) -> None:
     """It was written down in the end: a finale of trainings that was killed had cost an hour.
 

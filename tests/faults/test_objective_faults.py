@@ -69,7 +69,7 @@ HANGS = [
 ]
 
 
-@pytest.mark.parametrize("memory", [None, "1GiB"])
+@pytest.mark.parametrize("memory", [pytest.param(None, marks=pytest.mark.long), "1GiB"])
 def test_a_process_that_hangs_is_killed_at_its_limit(nothing_left: Left, memory: str | None) -> None:
     faults = HANGS if memory is None else HANGS[:1]
     capped = {} if memory is None else {"memory": memory}
@@ -247,6 +247,7 @@ EARLY = {
 }
 
 
+@pytest.mark.long
 def test_faults_before_the_readings(nothing_left: Left) -> None:
     outcomes = one_after_another("unprepared.py:Unprepared", list(EARLY), nothing_left, prepare_timeout=2)
     for fault, (status, phase, says) in EARLY.items():

@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from autotune.status import Status
 from autotune.store.store import Store
 from tests.faults.storing import python
@@ -34,6 +36,7 @@ WRITER = """
 """
 
 
+@pytest.mark.long
 def test_kill_9_at_any_moment_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     file, dice = tmp_path / "a.db", random.Random(0)
     proposed: set[int] = set()

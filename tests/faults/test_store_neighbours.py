@@ -122,6 +122,7 @@ def start_together(program: str, arguments: list[tuple[object, ...]], meetings: 
     return written
 
 
+@pytest.mark.long
 def test_many_processes_make_the_same_store(tmp_path: Path) -> None:
     program = """
         made = []

@@ -20,9 +20,12 @@ def test_every_kernel_begins_with_a_hold(name: str, tmp_path: Path) -> None:
     assert text.count("{ autotune_hold();") == len(objective.kernels)
 
 
+DEVICES = ["h200", *(pytest.param(name, marks=pytest.mark.long) for name in ("a100", "titanrtx"))]
+
+
 @compiles
 @pytest.mark.parametrize("drawn", [1, pytest.param(2, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("device", ["h200", "a100", "titanrtx"])
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", KERNELS)
 def test_it_compiles_for(name: str, device: str, drawn: int, tmp_path: Path) -> None:
     """The default, and some that are drawn; of these, most compile for seconds."""

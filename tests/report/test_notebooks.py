@@ -82,6 +82,7 @@ def test_they_run_from_top_to_bottom(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         assert drawn >= (notebook != "provenance"), notebook
 
 
+@pytest.mark.long
 def test_it_shows_a_store_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from tests.report.studies import Written
 
@@ -116,6 +117,7 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.long
 def test_they_run_over_a_store_on_a_server(
     remote: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

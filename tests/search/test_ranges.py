@@ -55,6 +55,7 @@ def test_tiles_that_leave_no_rest_are_found_to_be_fast() -> None:
     assert statistics.mean(round_tries) > 15  # of random tiles, one in eight
 
 
+@pytest.mark.long
 def test_failures_at_both_ends_are_foreseen() -> None:
     """A learning rate that is too small does not arrive in time, and one that is too large diverges."""
     knobs = (

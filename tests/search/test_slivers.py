@@ -22,6 +22,7 @@ SHARES = Case(
 """Shares of a whole; the default is none."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "within"),
     [("auto", 0.01), ("evolution", 0.2), ("random", 0.5), ("optuna-tpe", 0.5), ("grid", 0.5)],

@@ -44,6 +44,7 @@ def test_of_a_win_it_is_said_how_likely_it_was_by_luck(verdicts: list[dict[str, 
     assert share in said and bool(said) is bool(share)
 
 
+@pytest.mark.long
 def test_it_stands_beside_the_answer_wherever_that_is_told(tmp_path: Path) -> None:
     file = tmp_path / "study.db"
     first, second = (

@@ -29,6 +29,7 @@ class Checked(autotune.Objective):
         return bowl(**loaded)
 
 
+@pytest.mark.long
 def test_of_many_knobs_those_are_named_that_the_default_has_otherwise(tmp_path: Path) -> None:
     def cost(**on: bool) -> float:
         return 1.0 + sum(value != (name in ("f03", "f17")) for name, value in on.items())
@@ -116,6 +117,7 @@ class Hot(autotune.Objective):
 """
 
 
+@pytest.mark.long
 def test_why_all_was_lost_is_said(tmp_path: Path) -> None:
     """On a GPU that is always too hot: the summary had only said how many were lost."""
     (tmp_path / "hot.py").write_text(HOT)

@@ -127,6 +127,7 @@ def test_workers_measure_the_same_code_once(tmp_path: Path) -> None:
         assert again[5].status is Status.OK and again[5].readings
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("inline", [True, False])
 def test_a_resumed_search_knows_what_it_has_measured(tmp_path: Path, inline: bool) -> None:
     spec = spec_in(tmp_path, OBJECTIVE.replace("os._exit(3)", "pass"), SPACE)

@@ -310,6 +310,7 @@ with autotune.run("forgetful") as run:
 """
 
 
+@pytest.mark.long
 def test_a_training_that_never_asks_for_a_knob_ends_its_search_also_under_early_stopping(
     tmp_path: Path,
 ) -> None:
@@ -363,6 +364,7 @@ def test_where_that_is_sure_no_study_begins(tmp_path: Path) -> None:
         assert store.studies() == []
 
 
+@pytest.mark.long
 def test_one_knob_that_does_not_is_said_once(tmp_path: Path) -> None:
     notes = Heard()
     result = blind(tmp_path, notes, '[python3, bench.py, "{x}"]')

@@ -114,6 +114,7 @@ class Restless(Editor):
             self.file.write_text(PREPARED.replace("1.0", f"{self.count}.0"))
 
 
+@pytest.mark.long
 def test_what_an_edit_has_called_off_is_tried_again_however_often(tmp_path: Path) -> None:
     """It counted as an attempt, of which there are three."""
     file = tmp_path / "objective.py"
@@ -268,6 +269,7 @@ def measured_again(folder: Path, *, confirming: bool) -> tuple[autotune.Result, 
     return result, read, new
 
 
+@pytest.mark.long
 def test_a_finale_after_an_edit_is_of_the_new_source_and_says_so(tmp_path: Path) -> None:
     """Its readings were stored as those of the source that the search had measured."""
     result, read, new = measured_again(tmp_path, confirming=False)

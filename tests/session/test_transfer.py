@@ -143,6 +143,7 @@ def test_what_callers_run_themselves_is_the_same_only_by_name(tmp_path: Path) ->
     assert ask_and_tell("matrix", store, workload=2) == {"matrix#1"}
 
 
+@pytest.mark.long
 def test_a_resumed_search_learns_from_what_its_first_session_chose(
     search: Callable[..., tuple], tmp_path: Path
 ) -> None:

@@ -113,6 +113,7 @@ def test_draws_stay_what_they_were() -> None:
     )
 
 
+@pytest.mark.long
 def test_what_is_beside_one_is_near_it_along_the_sliver() -> None:
     space, rng = Space(KNOBS, [f"{TOTAL} == 1"]), np.random.default_rng(3)
     [here] = drawn(space, 1)
@@ -124,6 +125,7 @@ def test_what_is_beside_one_is_near_it_along_the_sliver() -> None:
     assert Space(KNOBS, [f"{TOTAL} <= 5"]).beside(here, rng, 100) == []
 
 
+@pytest.mark.long
 def test_twenty_shares_of_a_whole() -> None:
     knobs = [FloatRange(f"w{i}", 0.0, 1.0) for i in range(20)]
     drawn(Space(knobs, [" + ".join(knob.name for knob in knobs) + " <= 1"]), 5)

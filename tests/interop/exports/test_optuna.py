@@ -77,6 +77,7 @@ def test_an_interrupt_in_the_midst_of_a_trial_leaves_nothing_behind(
     assert export_study(store, store.study(), str(tmp_path / "optuna.db")) == ("odd <name>#1", 8)
 
 
+@pytest.mark.long
 def test_a_database_that_takes_nothing_more_is_no_traceback(store: Store, tmp_path: Path) -> None:
     """Nor does it take back what it took: that is said."""
     file = tmp_path / "optuna.db"

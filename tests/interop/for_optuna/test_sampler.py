@@ -43,6 +43,7 @@ class TestDefineByRun:
         assert tried(one) == tried(same)
         assert tried(one) != tried(other)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("strategy", ["auto", "bayes"])
     def test_beats_random_sampling(self, strategy: str) -> None:
         """Ten seeds each, 30 tries in a space of 300, a third of them infeasible: the mean best."""
@@ -211,6 +212,7 @@ class TestDefineByRun:
         told = told_in(found)
         assert {(o.status, len(o.curve)) for o in told} == {(Status.OK, 3), (Status.PRUNED, 2)}
 
+    @pytest.mark.long
     def test_a_moving_range_is_searched(self) -> None:
         """It had been drawn at random: the median of these had been 0.004."""
 
@@ -239,6 +241,7 @@ class TestDefineByRun:
         first, *planned = told_in(found)
         assert not first.reason and all(one.reason for one in planned), "its strategy is told why"
 
+    @pytest.mark.long
     def test_a_range_that_changed_is_searched(self, tmp_path: Path) -> None:
         """It had been drawn at random from then on: the median of these had been 0.02."""
 
@@ -249,6 +252,7 @@ class TestDefineByRun:
         assert median(study(training, trials=30, seed=seed).best_value for seed in range(5)) < 0.001
         resumes_the_same(training, tmp_path)
 
+    @pytest.mark.long
     def test_a_parameter_that_was_added_is_searched(self, tmp_path: Path) -> None:
         """It had been drawn at random from then on: the median of these had been 0.05."""
 

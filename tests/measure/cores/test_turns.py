@@ -180,6 +180,7 @@ budget: {trials: 8}
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(len(allowed_here()) < 2, reason="needs a core to prepare on")
 def test_two_searches_that_share_a_core_never_measure_at_once(tmp_path: Path) -> None:
     (tmp_path / "space.yaml").write_text(SPACE)

@@ -71,6 +71,7 @@ def test_what_a_rank_does_is_typed_and_the_group_is_made_anew(pair: ProcessGroup
     assert not pair.processes and not before & set(filter(alive, descendants(os.getpid())))
 
 
+@pytest.mark.long
 def test_details_of_a_failure_are_kept(pair: ProcessGroup) -> None:
     with pytest.raises(RankDied) as killed:
         pair.run(functions.fault, "kill")
@@ -86,6 +87,7 @@ def test_details_of_a_failure_are_kept(pair: ProcessGroup) -> None:
     assert "groups/functions.py" in raised.value.stderr
 
 
+@pytest.mark.long
 def test_who_hangs_is_named_with_its_phase(pair: ProcessGroup) -> None:
     pair.run(functions.who)
     with pytest.raises(RankSilent, match=r"rank 1 gave no sign for .* s, in 'reduce' at step 2; rank 0 in"):

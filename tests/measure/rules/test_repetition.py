@@ -152,6 +152,7 @@ NOISES: dict[str, Callable[[np.random.Generator], float]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("noise", NOISES)
 def test_a_configuration_as_good_as_the_incumbent_is_seldom_rejected(noise: str) -> None:
     """Looking after each of 100 readings, in under 1 % of the searches; the incumbent is itself read."""

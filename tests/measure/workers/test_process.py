@@ -99,6 +99,7 @@ def measure(x):
 """
 
 
+@pytest.mark.long
 def test_hashes_are_those_of_its_seed_and_the_variable_reaches_nothing_else(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +142,7 @@ class measure(autotune.Objective):
 """
 
 
+@pytest.mark.long
 def test_waiting_for_another_search_is_no_time_of_its_own(start: Start, tmp_path: Path) -> None:
     """Of two searches that build in one folder the one that waited had been killed at its limit."""
     worker = start(WAITS)

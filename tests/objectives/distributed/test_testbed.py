@@ -67,6 +67,7 @@ def test_a_link_is_tried_beside_whoever_else_listens() -> None:
     )
 
 
+@pytest.mark.long
 @needs_links
 def test_bandwidth_and_latency_come_out_as_asked() -> None:
     """Far below what the machine can copy."""
@@ -74,6 +75,7 @@ def test_bandwidth_and_latency_come_out_as_asked() -> None:
     assert traffic.lost == 0 and traffic.bytes[0][1] > 2e5 > traffic.bytes[1][0]
 
 
+@pytest.mark.long
 @needs_links
 def test_unequal_links_share_the_smaller_bandwidth_and_the_mean_latency() -> None:
     check_link((Link(1e9, 0.0), Link(5e6, 0.08)), 5e6, 0.08)
@@ -90,6 +92,7 @@ def test_ranks_meet_in_namespaces_of_their_own() -> None:
     assert not any(Path(f"/proc/{pid}").exists() for pid in wire)
 
 
+@pytest.mark.long
 @needs_links
 def test_a_link_that_is_cut_is_a_timeout_and_the_next_call_has_a_new_one() -> None:
     link = Link(1e9, 1e-4)

@@ -159,6 +159,7 @@ def _serving_below(pid: int, folder: Path = SERVING) -> list[int]:
     return found
 
 
+@pytest.mark.long
 def test_nothing_is_left_behind_by_a_check_or_a_reading(tmp_path: Path) -> None:
     folder = planted(SERVING, "serving.py", (("\nLIMITS = 10\n", "\nLIMITS = 4\n"),), tmp_path)
     serving = small_server(tmp_path, folder, limit_ms=250)  # so that each rate is tried for a second
@@ -187,7 +188,7 @@ sys.exit(main(["search", "serving", "--time", "600s", "--workload", "hidden=64",
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
-@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("by", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_nothing_is_left_behind_by_a_search_that_is_killed(tmp_path: Path, by: signal.Signals) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", SEARCH, str(tmp_path / "s.db")],

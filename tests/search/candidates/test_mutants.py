@@ -113,6 +113,7 @@ def test_random_candidates_among_many_knobs_keep_some_of_the_default() -> None:
     assert {towards_default(forbidden, both, rng) in forbidden for _ in range(50)} == {True}
 
 
+@pytest.mark.long
 def test_a_search_finds_the_few_flags_that_matter() -> None:
     """Ten of sixty, each by 4 %: a step a try, and a random one, come to half of that in as many tries."""
     space, rng = flags(60), np.random.default_rng(1)

@@ -202,7 +202,9 @@ def searched(seed: int, tries: int = 40) -> tuple[float, list[int]]:
     return reached, failures
 
 
-@pytest.mark.parametrize("searches", [12, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "searches", [pytest.param(12, marks=pytest.mark.long), pytest.param(60, marks=pytest.mark.slow)]
+)
 def test_searches_find_the_optimum_at_the_limit_in_few_failures(searches: int) -> None:
     """Nine in ten do: of 240 it was 218. So few of so many as once in two hundred times is no bad luck."""
     best = max(memory(c) for c in SPACE.feasible if memory(c) <= LIMIT)

@@ -88,6 +88,7 @@ def lowest(strategy: Strategy) -> float:
     return min(o.metrics["loss"] for o in strategy.told)
 
 
+@pytest.mark.long
 def test_from_a_standstill_it_comes_down_into_a_deeper_well() -> None:
     found = {name: [lowest(searched(name, seed=seed)[0]) for seed in (1, 2)] for name in ("auto", "bayes")}
     assert max(found["auto"]) < 1.01
@@ -118,6 +119,7 @@ def test_where_knobs_act_for_themselves_a_crossing_has_what_each_start_had_right
     assert lowest(strategy) < 0.01
 
 
+@pytest.mark.long
 def test_a_budget_of_time_is_divided_as_one_of_tries() -> None:
     numbered, timed = (searched(loss=separable, timed=timed)[1] for timed in (False, True))
     assert [one.configuration for one in timed] == [one.configuration for one in numbered]
@@ -147,6 +149,7 @@ def test_what_was_in_flight_does_not_lead_it_back(seed: int) -> None:
         assert apart > BESIDE
 
 
+@pytest.mark.long
 def test_a_resumed_search_is_at_the_same_start() -> None:
     for tries, (strategy, made) in enumerate(searching(in_flight=3, loss=separable), 1):
         if tries in (30, 90, 123, 125, 127, 140, 175, 177, 190):

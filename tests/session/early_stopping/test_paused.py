@@ -174,6 +174,7 @@ def test_a_time_too_short_for_a_bracket_still_gives_a_winner(tmp_path: Path, pol
     assert result.best is not None and "the best so far, and gets the rest of the time" in heard.notes[-1]
 
 
+@pytest.mark.long
 def test_when_the_time_is_up_nobody_is_promoted(tmp_path: Path) -> None:
     begun: list[float] = []
 

@@ -50,6 +50,7 @@ def test_a_program_is_stopped_by_what_it_prints(tmp_path: Path) -> None:
     assert len(steps_of(tmp_path / "study.db")) == 12
 
 
+@pytest.mark.long
 def test_two_searches_on_one_store_do_not_wait_for_each_other(tmp_path: Path) -> None:
     """The brackets of one hold none of what the other has paused."""
     given = spec(tmp_path, "hyperband", trials=16, steps=9)
@@ -159,10 +160,11 @@ def test_finalists_are_run_to_their_end_again_a_few_times(tmp_path: Path) -> Non
 
 # -- interruptions -------------------------------------------------------------------------------
 
-POLICIES = ["asha", "async-hyperband", "successive-halving", "hyperband", "optuna-median", "optuna-hyperband"]
+OWN = ["asha", "async-hyperband", "successive-halving", "hyperband"]
+OPTUNAS = [pytest.param(name, marks=pytest.mark.long) for name in ("optuna-median", "optuna-hyperband")]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [*OWN, *OPTUNAS])
 def test_an_interrupted_search_ends_as_an_unbroken_one(tmp_path: Path, policy: str) -> None:
     given = spec(tmp_path, policy, trials=35)
     unbroken = autotune.search(given, store=tmp_path / "unbroken.db", objective=train)

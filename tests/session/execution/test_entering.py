@@ -71,6 +71,7 @@ def test_one_that_dies_or_hangs_while_it_stands_by_costs_no_trial(
         assert stood(executor) in ([], ["search"]), "the next ones do without, finalists included"
 
 
+@pytest.mark.long
 def test_finalists_stand_by_and_do_without_where_they_die_of_it(tmp_path: Path) -> None:
     for fault in ("pass", "self.final and os.abort()"):
         with closing(WorkerExecutor(spec_in(tmp_path, STANDING_BY.replace("...", fault)), {})) as executor:

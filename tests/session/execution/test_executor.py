@@ -262,6 +262,7 @@ def test_what_may_be_checked_ahead_is(tmp_path: Path) -> None:
     assert ahead[55].worker != ahead[3].worker and in_turn[55].worker == in_turn[3].worker
 
 
+@pytest.mark.long
 def test_a_check_that_hangs_costs_its_trial_alone(tmp_path: Path) -> None:
     objective = CHECKS_AHEAD.replace("1.0 if loaded == 55", "time.sleep(600) if loaded == 55")
     space = SPACE.replace("measure: {", "measure: {timeout: 2, ")

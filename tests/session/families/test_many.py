@@ -186,6 +186,7 @@ def test_the_same_command_again_measures_nothing(tmp_path: Path) -> None:
     assert after.to_document() == before.to_document() | {"reason": after.reason}
 
 
+@pytest.mark.long
 def test_where_workers_start_slowly_there_are_fewer_slices(tmp_path: Path) -> None:
     def sessions(name: str, starting: float) -> int:
         planted = family(tmp_path, THREE, trials=160, finalists=0)
@@ -341,6 +342,7 @@ def test_the_space_may_be_used_up(tmp_path: Path) -> None:
     assert result.reason == "every configuration was tried"
 
 
+@pytest.mark.long
 def test_patience_is_of_each_workload(tmp_path: Path) -> None:
     planted = family(tmp_path, THREE, trials=200, strategy="bayes")
     budget = Budget(trials=200, patience=5)
@@ -429,6 +431,7 @@ def _studies(folder: Path) -> int:
         return len(store.studies())
 
 
+@pytest.mark.long
 def test_fresh_begins_new_studies_once(tmp_path: Path) -> None:
     before = search(tmp_path, THREE)
     after = search(tmp_path, THREE, fresh=True)

@@ -68,6 +68,7 @@ def search(folder: Path, what: str) -> autotune.Result:
     return autotune.search(folder / "space.yaml", store=folder / "s.db")
 
 
+@pytest.mark.long
 def test_a_winner_that_fresh_processes_read_before_it_was_warm_is_told_from_a_lucky_one(
     tmp_path: Path,
 ) -> None:
@@ -259,6 +260,7 @@ def fragile(x):
 """
 
 
+@pytest.mark.long
 def test_a_winner_that_dies_in_another_process_is_none(tmp_path: Path) -> None:
     """In its fifth run and later the finale itself had ended so, and before that the win stood."""
     (tmp_path / "lucky.py").write_text(FRAGILE)
@@ -280,6 +282,7 @@ def inexact(x):
 """
 
 
+@pytest.mark.long
 def test_a_winner_that_is_past_a_bound_in_other_processes_is_none(tmp_path: Path) -> None:
     """Its own re-measurement was stored as wrong, and it won, with the metrics that the search had read."""
     (tmp_path / "lucky.py").write_text(INEXACT)
@@ -341,6 +344,7 @@ def test_the_baseline_that_was_read_in_fresh_processes_is_the_one_to_stand_besid
     assert replace(result, baselines=(sure, lucky)).vendor == lucky
 
 
+@pytest.mark.long
 def test_where_there_is_no_time_for_it_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fresh_processes, "FEWEST", RUNS + 1)  # as where so many take too long
     result = search(tmp_path, "half")

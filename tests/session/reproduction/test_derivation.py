@@ -48,6 +48,8 @@ budget: {trials: 60, time: 1h}
 
 EVERY = [name for name in strategy_names() if name != "auto"]
 SLOW = {"optuna-gp", "skopt-gp", "skopt-forest"}
+LONG = SLOW | {"structured"}
+SEVERAL = [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in EVERY]
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +133,7 @@ def run(searches: Searches, spec: StudySpec, steps: int) -> None:
             searches.begin(spec)
 
 
-@pytest.mark.parametrize("strategy", EVERY)
+@pytest.mark.parametrize("strategy", SEVERAL)
 def test_the_proposals_of_several_searches_at_once_follow(
     tmp_path: Path, searches: Callable[[int], Searches], strategy: str
 ) -> None:

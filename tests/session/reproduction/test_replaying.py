@@ -34,6 +34,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "study.db"
 
 
+@pytest.mark.long
 def test_the_past_of_a_trial_is_its_readings_and_the_runs_of_others(store: Path) -> None:
     with Store.open(store) as opened:
         trials = opened.trials(1, purpose="search")

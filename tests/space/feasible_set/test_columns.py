@@ -172,6 +172,7 @@ class Lowered:
         return found
 
 
+@pytest.mark.long
 @THOROUGH
 @given(small_spaces())
 def test_a_lowered_rule_holds_where_the_rule_does(drawn: SmallSpace) -> None:
@@ -190,6 +191,7 @@ def test_a_lowered_rule_holds_where_the_rule_does(drawn: SmallSpace) -> None:
         assert found.tolist() == expected, rule.text
 
 
+@pytest.mark.long
 @THOROUGH
 @given(small_spaces(), st.randoms(use_true_random=False))
 def test_the_frontier_is_all_that_has_to_be_remembered(drawn: SmallSpace, random: Random) -> None:

@@ -130,6 +130,7 @@ def test_cells_of_middling_length_become_digits_where_that_counts() -> None:
     assert divided.size == sum(1000 // m for m in range(1, 1001))
 
 
+@pytest.mark.long
 def test_a_chain_of_products_is_bounded_within_a_bound_of_work() -> None:
     """With digits, whose states tell dozens of settled rules apart, layers would grow and grow."""
     chain = [IntegerRange(f"k{n}", 1, 1000) for n in range(20)]
@@ -207,6 +208,7 @@ def test_counts_of_several_devices(ends: list[tuple[int, int]], items: int) -> N
     assert feasible([place], *rules).size == placed(limits, items)
 
 
+@pytest.mark.long
 def test_two_hundred_items_under_counts_are_counted() -> None:
     place = Assignment("place", tuple(f"layer{n}" for n in range(200)), ("a", "b", "c", "d"))
     found = feasible([place], "count(place, 'a') <= 66", "count(place, 'b') >= 40")
