@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 import selectors
+import signal
 import struct
 import subprocess
 import time
@@ -22,6 +23,7 @@ from typing import IO, Protocol
 from autotune.measure.diagnostics import is_of_memory, signal_name, telling_line
 from autotune.measure.libc import dying_with_parent
 from autotune.measure.memory import PeakMemory
+from autotune.measure.workers.descendants import ask_to_end, descendants, signal_all
 
 HEAD_BYTES = 1 << 16
 TAIL_BYTES = 1 << 20
@@ -92,13 +94,14 @@ def run_program(
     on_line: Callable[[str], None] | None = None,
     attendant: Attendant | None = None,
     memory: PeakMemory | None = None,
+    grace: float = 0.0,
 ) -> Finished:
     """Run ``arguments`` in ``folder`` and wait. Raises ``OSError`` where it cannot be started.
 
     ``on_line`` is called with each line of stdout as it comes; an exception that it raises ends the program.
     All output of the program is also written to the stderr of this process at once: that of a worker is kept
     with its trial, however the trial ends. The peak of the program is noted in ``memory``, also where it was
-    killed.
+    killed. Where an exception ends it, it gets ``grace`` seconds after SIGTERM, and so does what it started.
     """
     began = _Moment()
     process = subprocess.Popen(
@@ -115,7 +118,11 @@ def run_program(
     err = Bounded()
     try:
         with process.stdout, process.stderr:
-            ended = _collect(process.pid, {process.stdout: out, process.stderr: err}, attendant)
+            try:
+                ended = _collect(process.pid, {process.stdout: out, process.stderr: err}, attendant)
+            except BaseException:
+                _end(process, grace)
+                raise
             code = _reaped(process, memory)
             seconds = (ended or time.perf_counter()) - began.at
     except BaseException:
@@ -129,6 +136,23 @@ def run_program(
         stderr=err.text,
         seconds=seconds,
     )
+
+
+def _end(process: subprocess.Popen[bytes], grace: float) -> None:
+    """End it and what it started. What it says at its end is only passed on, lest it wait for a reader."""
+    streams = [stream for stream in (process.stdout, process.stderr) if stream is not None]
+
+    def tree() -> list[int]:
+        return [process.pid, *descendants(process.pid)]
+
+    def listen() -> None:
+        for stream in streams:
+            _read_all(stream.fileno(), Bounded())
+
+    if grace:
+        ask_to_end(tree, grace, listen)
+        listen()
+    signal_all(tree(), signal.SIGKILL)
 
 
 def _reaped(process: subprocess.Popen[bytes], memory: PeakMemory | None) -> int:

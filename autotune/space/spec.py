@@ -111,6 +111,8 @@ class CommandObjective:
     metrics_file: str = ""
     patterns: Mapping[str, str] = field(default_factory=dict)
     """A regular expression a metric, with one group, searched in stdout then stderr."""
+    grace: float = 2.0
+    """Seconds that a program which has to end gets from SIGTERM to SIGKILL; 0: it is killed outright."""
     where: Location | None = field(default=None, compare=False, repr=False)
     """Where a file names it."""
 

@@ -141,7 +141,7 @@ class CommandRunner(Objective):
             goals = [metric.name for metric in self.metrics if metric.goal]
             listener = run.listener(self.report, goals, self.note_facts)
             try:
-                with listener, ended_with_run() as left:
+                with listener, ended_with_run(self.spec.grace) as left:
                     if self.spec.metrics_from == "wall":
                         listener.give(self.worth_seconds)
                     names = [metric.name for metric in self.metrics]

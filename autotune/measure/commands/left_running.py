@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from autotune.measure.workers.descendants import descendants, signal_all
+from autotune.measure.workers.descendants import ask_to_end, descendants, signal_all
 
 GRACE_SECONDS = 0.2
 """How long a process that ends by itself may take to do so."""
@@ -21,10 +21,11 @@ _NAP_SECONDS = 0.005
 
 
 @contextmanager
-def ended_with_run() -> Iterator[list[str]]:
-    """Kill the processes that were started inside and still run; their names are added to the list it yields.
+def ended_with_run(grace: float = 0.0) -> Iterator[list[str]]:
+    """End the processes that were started inside and still run; their names are added to the list it yields.
 
-    For a process that adopts orphans. Processes started by those that existed before are left alone.
+    They get ``grace`` seconds after SIGTERM before they are killed. For a process that adopts orphans.
+    Processes started by those that existed before are left alone.
     """
     before = _children()
     names: list[str] = []
@@ -35,6 +36,9 @@ def ended_with_run() -> Iterator[list[str]]:
         while (left := _alive(_children() - before)) and time.monotonic() < deadline:
             time.sleep(_NAP_SECONDS)
         names += sorted({_name(pid) for pid in left})
+        if left and grace:
+            ask_to_end(lambda: _with_descendants(_children() - before), grace)
+            left = _alive(_children() - before)
         while left:  # children of what is killed come to this process
             signal_all(left, signal.SIGKILL)
             time.sleep(_NAP_SECONDS)
@@ -48,6 +52,11 @@ def _children() -> frozenset[int]:
     except ChildProcessError:
         return frozenset()
     return frozenset(filter(_is_child, descendants(os.getpid())))
+
+
+def _with_descendants(processes: Iterable[int]) -> Iterator[int]:
+    for pid in processes:
+        yield from (pid, *descendants(pid))
 
 
 def _is_child(pid: int) -> bool:

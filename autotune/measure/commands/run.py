@@ -124,7 +124,8 @@ class CommandRun:
         reports = listener.report.steps is not None
         try:
             on_line = partial(_report_line, listener, metrics) if reports else None
-            ended = run_program(arguments, self.spec.base, environment, on_line, listener, self.memory)
+            base, grace = self.spec.base, self.spec.grace
+            ended = run_program(arguments, base, environment, on_line, listener, self.memory, grace)
         except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
             program = fill(command[0], {**self.values, FOLDER: f"{{{FOLDER}}}"})  # the same in every trial
             why = _why_not_run(error, self.spec.base / arguments[0])

@@ -1,9 +1,10 @@
-"""Killing a process's descendants, all of them. For a process that adopts orphans."""
+"""Ending a process's descendants, all of them."""
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
@@ -11,6 +12,8 @@ from autotune.measure.process_stat import stat_of
 
 _ROUNDS = 50
 """Rounds of stopping, after which a tree that still grows faster than it can be read is simply killed."""
+
+_NAP_SECONDS = 0.005
 
 Buried = Callable[[int, int, int], None]
 """Called with the pid, the wait status and the peak memory in bytes of each child that was reaped."""
@@ -28,6 +31,31 @@ def kill_descendants(buried: Buried) -> None:
         signal_all(descendants(me), signal.SIGKILL)
         if not reap(buried, wait=True):
             return
+
+
+def ask_to_end(
+    processes: Callable[[], Iterable[int]], seconds: float, meanwhile: Callable[[], object] = int
+) -> None:
+    """Send SIGTERM to each of them, and wait until all have ended, for at most so many seconds.
+
+    Parents are to be named before their children: a script whose child ends before it has the signal itself
+    goes on. What is named only later is waited for as well, but sent nothing: it may be what cleans up.
+    """
+    deadline = time.monotonic() + seconds
+    asked = list(processes())
+    for number in (signal.SIGTERM, signal.SIGCONT):  # one that was stopped has to run for it
+        signal_all(asked, number)
+    while any(map(_runs, {*asked, *processes()})) and time.monotonic() < deadline:
+        meanwhile()
+        time.sleep(_NAP_SECONDS)
+
+
+def _runs(pid: int) -> bool:
+    """Whether it has not ended; one that waits to be reaped has."""
+    try:
+        return stat_of(f"/proc/{pid}")[0] not in (b"Z", b"X")
+    except (OSError, IndexError):
+        return False
 
 
 def reap(buried: Buried, *, wait: bool = False) -> bool:

@@ -25,7 +25,7 @@ from pathlib import Path
 from autotune.measure.capture import Tail
 from autotune.measure.libc import adopt_orphans, die_with_parent
 from autotune.measure.workers.channel import frame
-from autotune.measure.workers.descendants import kill_descendants, reap
+from autotune.measure.workers.descendants import ask_to_end, descendants, kill_descendants, reap
 from autotune.measure.workers.endings import KILL, OUTPUT, SILENT, Ended, Output
 
 _DYING_SECONDS = 1.0
@@ -36,13 +36,15 @@ class Guardian:
     """Starts ``work`` in a process of its own and watches over it until it, or the session, has ended.
 
     ``control`` is the connection to the session; ``group`` a control group to remove where the
-    session cannot do it any more.
+    session cannot do it any more; ``grace`` the seconds that the programs which the worker runs get after
+    SIGTERM, before all is killed.
     """
 
-    def __init__(self, control: socket.socket, session: int, group: Path | None) -> None:
+    def __init__(self, control: socket.socket, session: int, group: Path | None, grace: float = 0.0) -> None:
         self._control = control
         self._session = session
         self._group = group
+        self._grace = grace
         self._worker = 0
         self._status: int | None = None
         self._peak = 0
@@ -63,6 +65,7 @@ class Guardian:
         os.close(write)
         tail = Tail(read)
         self._watch(tail)
+        self._ask_programs_to_end()
         kill_descendants(self._bury)
         if self._buried > 1:
             _sweep()
@@ -134,6 +137,15 @@ class Guardian:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     # -- the end -------------------------------------------------------------------------------
+
+    def _ask_programs_to_end(self) -> None:
+        """Give what the worker runs its time to end by itself. The worker stands still, lest it run more."""
+        if not self._grace:
+            return
+        if self._status is None:
+            os.kill(self._worker, signal.SIGSTOP)
+        guardian = os.getpid()
+        ask_to_end(lambda: (pid for pid in descendants(guardian) if pid != self._worker), self._grace)
 
     def _say_how_it_ended(self, tail: Tail) -> None:
         status = self._status if self._status is not None else 0

@@ -22,6 +22,7 @@ from autotune.measure.workers.limits import GroupCap
 from autotune.measure.workers.messages import Noted, Setup
 from autotune.measure.workers.notes import SharedNotes
 from autotune.measure.workers.worker import Birth
+from autotune.space.spec import CommandObjective
 
 _KILL_SECONDS = 20.0
 """How long a guardian may take to kill a tree; a core of many gigabytes takes seconds to be freed."""
@@ -46,6 +47,7 @@ class GuardianLink:
     def __init__(self, setup: Setup, environment: Mapping[str, str], guardian_cores: tuple[int, ...]) -> None:
         """Raises :class:`AutotuneError` where they cannot be started; then nothing is left open."""
         self._cap = setup.cap
+        self._grace = setup.objective.grace if isinstance(setup.objective, CommandObjective) else 0.0
         self._said: list[Ended | Output] = []
         self._asked = 0
         """How often it was asked for the output of the worker."""
@@ -69,6 +71,7 @@ class GuardianLink:
                     cores=setup.cores,
                     guardian_cores=guardian_cores,
                     group=str(setup.cap.folder) if isinstance(setup.cap, GroupCap) else "",
+                    grace=self._grace,
                     unset=tuple(own_env),
                 )
                 self._process = subprocess.Popen(
@@ -119,7 +122,7 @@ class GuardianLink:
         In that case its process group, and the processes in the control group of the cap, are killed from
         here.
         """
-        ended = self._order(order, Ended, time.monotonic() + _KILL_SECONDS)
+        ended = self._order(order, Ended, time.monotonic() + _KILL_SECONDS + self._grace)
         if ended is None:
             with suppress(OSError):
                 os.killpg(self._process.pid, signal.SIGKILL)

@@ -35,6 +35,8 @@ class Birth:
     guardian_cores: tuple[int, ...] = ()
     group: str = ""
     """Folder of the control group to remove if the session dies; empty: none."""
+    grace: float = 0.0
+    """Seconds that programs which the worker runs get after SIGTERM, before all is killed."""
     unset: tuple[str, ...] = ()
     """Variables that were set for this Python process only, and not for what it starts."""
 
@@ -45,7 +47,7 @@ def main(birth: Birth) -> None:
         os.environ.pop(name, None)
     pin(birth.guardian_cores)
     control = socket.socket(fileno=birth.control)
-    guardian = Guardian(control, birth.session, Path(birth.group) if birth.group else None)
+    guardian = Guardian(control, birth.session, Path(birth.group) if birth.group else None, birth.grace)
     guardian.run(lambda: serve(birth))
 
 

@@ -97,8 +97,8 @@ def describe_objective(objective: ObjectiveSpec) -> str:
             return f"python {objective.target}"
         case CommandObjective():
             document = asdict(objective)
-            for place in ("base", "where"):  # a command that was moved is still the same one
-                document.pop(place)
+            for other in ("base", "where", "grace"):  # moved, or killed later, it is still the same one
+                document.pop(other)
             return COMMAND + json.dumps(document, sort_keys=True, default=list)
         case ReplayObjective():
             return f"replay {objective.file.name}"

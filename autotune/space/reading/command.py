@@ -11,12 +11,12 @@ from pathlib import Path
 from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.space import placeholders
 from autotune.space.reading.command_metrics import MetricsSource
-from autotune.space.reading.converters import mapping, text, written
+from autotune.space.reading.converters import grace, mapping, text, written
 from autotune.space.reading.fields import Fields, Problems, as_map, wrong
 from autotune.space.reading.yaml_nodes import YamlList, YamlMap, YamlNode, YamlScalar, value_at
 from autotune.space.spec import CommandObjective, MetricSpec
 
-COMMAND_KEYS = ("run", "prepare", "check", "environment", "config", "metrics")
+COMMAND_KEYS = ("run", "prepare", "check", "environment", "config", "metrics", "grace")
 CONFIG_ENDINGS = (".json", ".yaml", ".yml", ".toml", ".env")
 """Config files that are written from the configuration alone; any other needs its ``text``."""
 
@@ -74,6 +74,7 @@ def read_command(node: YamlNode, base: Path, known: Known, problems: Problems) -
         environment=_environment(fields.node("environment"), check, problems),
         config_file=config_file,
         config_text=config_text,
+        grace=fields.get("grace", grace, CommandObjective.grace),
         **source.read(),
     )
 

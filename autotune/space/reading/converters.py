@@ -78,6 +78,11 @@ def duration(node: YamlNode, title: str) -> float:
     return _measured(node, title, units.seconds, units.DURATION_FORM)
 
 
+def grace(node: YamlNode, title: str) -> float:
+    """Seconds, or 0."""
+    return 0.0 if _numeric(node) == 0 else duration(node, title)
+
+
 def memory(node: YamlNode, title: str) -> int:
     """Bytes, more than 0."""
     return int(_measured(node, title, units.memory, units.MEMORY_FORM, whole=True))

@@ -15,7 +15,7 @@ from autotune.measure.libc import adopt_orphans
 
 adopt_orphans()
 standing = subprocess.Popen(["sh", "-c", "read go; sleep 1000 & echo $!; wait"], stdin=-1, stdout=-1)
-with ended_with_run() as left:
+with ended_with_run({grace}) as left:
     subprocess.run({run!r}, shell=True, check=True)
     standing.stdin.write(b"go\\n")
     standing.stdin.flush()
@@ -28,9 +28,9 @@ standing.wait()
 """A process that was there before, and starts another one during the run."""
 
 
-def left_by(run: str, folder: Path) -> str:
+def left_by(run: str, folder: Path, grace: float = 0.0) -> str:
     script = folder / "child.py"
-    script.write_text(CHILD.format(run=run))
+    script.write_text(CHILD.format(run=run, grace=grace))
     return subprocess.run([sys.executable, script], check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -43,3 +43,10 @@ def test_what_a_run_leaves_running_is_ended(tmp_path: Path) -> None:
 
 def test_what_ends_by_itself_was_not_left(tmp_path: Path) -> None:
     assert left_by("true & exit", tmp_path) == "None there"
+
+
+def test_what_a_run_leaves_running_may_put_things_in_order(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    server = f"(sh -c 'trap \"rm {lock}; exit\" TERM; touch {lock}; sleep 1000 & wait' &) >/dev/null 2>&1"
+    assert left_by(f"{server}; until test -e {lock}; do :; done", tmp_path, grace=60.0) == "sh None there"
+    assert not lock.exists()

@@ -133,6 +133,15 @@ def test_a_command_that_moved_within_its_file_is_the_same() -> None:
     assert "where" not in said, "studies that are stored are not found any more"
 
 
+def test_a_command_that_gets_another_grace_is_the_same() -> None:
+    text = "autotune: 1\nname: t\ncommand: {run: [echo]%s}\nknobs: {a: {values: [1, 2]}}\n"
+    said = {
+        describe_objective(parse_spec(text % grace, Path("s.yaml"), {}).objective)
+        for grace in ("", ", grace: 0", ", grace: 1m")
+    }
+    assert len(said) == 1 and "grace" not in said.pop(), "studies that are stored are not found any more"
+
+
 def test_what_changed_of_a_command_is_said_part_by_part() -> None:
     text = "autotune: 1\nname: t\ncommand: {run: [echo], prepare: %s}\nknobs: {a: {values: [1, 2]}}\n"
     was, now = (

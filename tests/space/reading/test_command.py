@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from autotune.space.reading.reader import parse_spec
 from autotune.space.spec import (
     CommandObjective,
@@ -64,6 +66,10 @@ class TestCommand:
 
     def test_wall_clock(self) -> None:
         assert self.command("\n  run: [./bench]\n  metrics: wall").metrics_from == "wall"
+
+    @pytest.mark.parametrize(("said", "seconds"), [("", 2.0), ("\n  grace: 1m", 60.0), ("\n  grace: 0", 0.0)])
+    def test_grace(self, said: str, seconds: float) -> None:
+        assert self.command(f"\n  run: [./bench]{said}").grace == seconds
 
     def test_placeholders_are_found_inside_a_text(self) -> None:
         found = problems(f"{HEAD}command: ./bench --tile {{tile}} {{tyle}}\n{TILE}")
