@@ -11,7 +11,7 @@ import pytest
 from autotune.hook.recipes.case import Case
 from autotune.hook.recipes.recipe import Metric, Recipe
 from autotune.measure.outcome import Estimate, Outcome, Reading
-from autotune.report.differences.difference import by_runs, say_other_units
+from autotune.report.differences.difference import by_runs, in_unit_of
 from autotune.report.differences.recipes import diff_recipes
 from autotune.report.differences.studies import diff_studies
 from autotune.report.differences.trials import diff_trials
@@ -81,42 +81,110 @@ def test_one_configuration_in_common_is_counted_as_one(tmp_path: Path) -> None:
     assert contrast.how == "1 configuration was measured in both, and 6 are needed"
 
 
-def test_values_in_other_units_are_not_compared(tmp_path: Path) -> None:
+def test_values_in_other_units_of_one_kind_are_compared_in_the_unit_of_the_one(tmp_path: Path) -> None:
     """2 ms, declared as such, had been a thousand times worse than 0.002 s, and were shown as 2 s."""
-    own = Written(tmp_path)
-    own.trial({"tile": 1, "layout": "row"}, 0.002)
-    document = {"space": {"knobs": {}}}
-    metrics = [{"name": "time", "goal": "minimize", "unit": "ms"}]
-    other = Written(tmp_path, key="key1", document=document, metrics=metrics)
-    other.trial({"tile": 1, "layout": "row"}, 2.0)
+    own, other = studies_in(tmp_path, "s", "ms")
+    for tile in (1, 2, 4, 8, 16, 32):
+        own.trial({"tile": tile, "layout": "row"}, 0.002 * tile)
+        other.trial({"tile": tile, "layout": "row"}, 1.0 * tile)
+    _, winners, shared = diff_studies(own.store, own.study, other.study).contrasts
+    one, its = (own.store.trials(study.id)[0] for study in (own.study, other.study))
+    [trials] = diff_trials(own.store, one, its).contrasts
+    for contrast in (winners, trials):
+        assert (contrast.unit, contrast.one) == ("s", pytest.approx((0.002, 0.0018, 0.0022)))
+        assert contrast.other == pytest.approx((0.001, 0.0009, 0.0011))
+    for contrast in (winners, trials, shared):
+        assert contrast.answer == "better" and contrast.ratio is not None
+        assert contrast.ratio[0] == pytest.approx(2.0)
+
+
+def test_what_was_gained_over_the_default_is_compared_in_one_unit(tmp_path: Path) -> None:
+    own, other = studies_in(tmp_path, "s", "ms")
+    for study, gain in ((own, 0.003), (other, 3.0)):
+        study.trial({"tile": 1, "layout": "row"}, 1.0)
+        found = {"against": "the default", "estimate": gain, "low": gain, "high": gain}
+        study.verdict({"tile": 4, "layout": "row"}, speedup=None, gain=found)
+    contrast = diff_studies(own.store, own.study, other.study).contrasts[0]
+    assert (contrast.metric, contrast.unit) == ("better than the default by", "s")
+    assert contrast.one == pytest.approx(contrast.other) == (0.003, 0.003, 0.003)
+
+
+def test_how_much_runs_differ_is_said_in_one_unit(tmp_path: Path) -> None:
+    """Of values that are not above 0: milliseconds would count as seconds."""
+    own, other = studies_in(tmp_path, "s", "ms")
+    for purpose, value in (("search", -0.001), ("final", 0.001)):
+        own.trial({"tile": 1, "layout": "row"}, value, purpose=purpose)
+        other.trial({"tile": 1, "layout": "row"}, value * 1000, purpose=purpose)
+    one, its = (own.store.trials(study.id)[0] for study in (own.study, other.study))
+    [trials] = diff_trials(own.store, one, its).contrasts
+    winners = diff_studies(own.store, own.study, other.study).contrasts[1]
+    for contrast in (trials, winners):
+        assert "runs of the same thing differ by 1.414 ms" in contrast.how
+
+
+def test_values_of_another_kind_are_not_compared(tmp_path: Path) -> None:
+    own, other = studies_in(tmp_path, "s", "J")
+    for study in (own, other):
+        study.trial({"tile": 1, "layout": "row"}, 2.0)
     _, winners = diff_studies(own.store, own.study, other.study).contrasts
     one, its = (own.store.trials(study.id)[0] for study in (own.study, other.study))
     for contrast in (winners, *diff_trials(own.store, one, its).contrasts):
-        assert (contrast.answer, contrast.how) == ("not comparable", "one is in s, the other in ms")
+        assert (contrast.answer, contrast.how) == ("not comparable", "one is in s, the other in J")
         assert contrast.one is contrast.other is None
+
+
+def studies_in(folder: Path, *units: str) -> list[Written]:
+    """Studies of one store that differ in the unit of their time."""
+    return [
+        Written(folder, key=unit, metrics=[{"name": "time", "goal": "minimize", "unit": unit}])
+        for unit in units
+    ]
+
+
+ONE = Recipe("gemm", "gpu", Case({}), {"tile": 1}, Metric("time", 1.0, unit="s"))
 
 
 @pytest.mark.parametrize(
     ("metric", "how"),
     [
-        (Metric("time", 2.0, unit="ms"), "one is in s, the other in ms"),
+        (Metric("time", 2.0, unit="J"), "one is in s, the other in J"),
         (Metric("loss", 2.0), "the other is of loss"),
+        (Metric("time", 2.0, unit="s", goal="maximize"), "one is to minimize it, the other to maximize it"),
     ],
 )
-def test_recipes_of_other_metrics_or_units_are_not_compared(metric: Metric, how: str) -> None:
+def test_recipes_of_other_metrics_kinds_or_goals_are_not_compared(metric: Metric, how: str) -> None:
     """The value of the other had been shown in the unit of the one."""
-    one = Recipe("gemm", "gpu", Case({}), {"tile": 1}, Metric("time", 1.0, unit="s"))
-    other = replace(one, metric=metric)
-    [found] = diff_recipes([one], [other], ("A", "B"))
+    [found] = diff_recipes([ONE], [replace(ONE, metric=metric)], ("A", "B"))
     [contrast] = found.contrasts
     assert (contrast.answer, contrast.how) == ("not comparable", how)
     assert contrast.one is contrast.other is None
 
 
-def test_units_are_alike_by_what_they_mean() -> None:
-    assert say_other_units("ms", "milliseconds") == say_other_units("B/s", "B/s") == ""
-    assert say_other_units("", "s") == ""
-    assert say_other_units("GB/s", "MB/s") == "one is in GB/s, the other in MB/s"
+@pytest.mark.parametrize(("value", "answer"), [(1000.0, "no difference shown"), (500.0, "better")])
+def test_recipes_are_compared_in_one_unit(value: float, answer: str) -> None:
+    other = replace(ONE, metric=Metric("time", value, unit="ms"))
+    [contrast] = diff_recipes([ONE], [other], ("A", "B"))[0].contrasts
+    assert (contrast.answer, contrast.unit) == (answer, "s")
+    assert contrast.other == (value / 1000,) * 3
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "factor"),
+    [
+        ("ms", "milliseconds", 1.0),
+        ("s", "ms", 1e-3),
+        ("ms", "h", 3.6e6),
+        ("", "s", 1.0),  # unknown
+        ("J", "J", 1.0),
+        ("MB/s", "GB/s", 1e3),
+        ("B", "KiB", 1024.0),
+        ("GB/s", "GB", None),
+        ("s", "J", None),
+        ("B/s", "B/request", None),
+    ],
+)
+def test_units_are_of_one_kind_by_what_they_mean(one: str, other: str, factor: float | None) -> None:
+    assert in_unit_of(one, other) == pytest.approx(factor)
 
 
 GAIN = {"against": "the default", "estimate": 3.0, "low": 2.9, "high": 3.1}

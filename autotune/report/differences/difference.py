@@ -18,6 +18,7 @@ from autotune.report.knob_views import same_value
 from autotune.report.numbers import say_value
 from autotune.session.reproduction.replicates import Interval, Spread, apart, widened
 from autotune.space.spec import TIMES
+from autotune.space.units import BYTES
 from autotune.store.records import StudyRecord
 
 SAME = 1e-5
@@ -151,7 +152,30 @@ def incomparable(
     return Contrast(metric, unit, one, other, "not comparable", why)
 
 
+def in_unit_of(one: str, other: str) -> float | None:
+    """The factor that turns values in the unit ``other`` into ones in ``one``; ``None`` if there is none.
+
+    It is 1 where a unit is not known.
+    """
+    if not (one and other):
+        return 1.0
+    (into, kind), (size, its) = _measure(one), _measure(other)
+    return size / into if kind == its else None
+
+
+def _measure(unit: str) -> tuple[float, str]:
+    """How large a unit is, and in what: ms is 0.001 s, GB/s 1e9 B/s, and any other unit 1 of itself."""
+    if unit in TIMES:
+        return TIMES[unit], "s"
+    amount, per, rest = unit.partition("/")
+    return (BYTES[amount], f"B{per}{rest}") if amount in BYTES else (1.0, unit)
+
+
+def scaled(interval: Interval, factor: float) -> Interval:
+    """The interval in another unit."""
+    return interval[0] * factor, interval[1] * factor, interval[2] * factor
+
+
 def say_other_units(one: str, other: str) -> str:
-    """Why values in these units are not compared; empty where they can be, or a unit is not known."""
-    alike = TIMES.get(one, one) == TIMES.get(other, other)
-    return "" if alike or not (one and other) else f"one is in {one}, the other in {other}"
+    """Why values in these units are not compared."""
+    return f"one is in {one}, the other in {other}"

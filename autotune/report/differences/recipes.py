@@ -9,9 +9,11 @@ from autotune.report.differences.difference import (
     Contrast,
     Differences,
     by_runs,
+    in_unit_of,
     incomparable,
     pairs_of,
     say_other_units,
+    scaled,
 )
 from autotune.report.lineage.links import recipe_label
 from autotune.report.words.story import differing
@@ -91,12 +93,19 @@ def _contrasts(one: Recipe, other: Recipe) -> Iterator[Contrast]:
     if one.metric is None or other.metric is None:
         return
     name, unit = one.metric.name, one.metric.unit
-    first, second = one.metric.interval, other.metric.interval
     if name != other.metric.name:
         yield incomparable(name, unit, f"the other is of {other.metric.name}")
-    elif why := say_other_units(unit, other.metric.unit):
-        yield incomparable(name, unit, why)
-    elif one.case != other.case or one.device != other.device:
+        return
+    if one.metric.goal != other.metric.goal:
+        goals = f"one is to {one.metric.goal} it, the other to {other.metric.goal} it"
+        yield incomparable(name, unit, goals)
+        return
+    factor = in_unit_of(unit, other.metric.unit)
+    if factor is None:
+        yield incomparable(name, unit, say_other_units(unit, other.metric.unit))
+        return
+    first, second = one.metric.interval, scaled(other.metric.interval, factor)
+    if one.case != other.case or one.device != other.device:
         yield incomparable(name, unit, "they are of different workloads or devices", first, second)
     else:
         yield by_runs(name, unit, one.metric.goal, first, second)

@@ -11,9 +11,11 @@ from autotune.report.differences.difference import (
     Contrast,
     Differences,
     by_runs,
+    in_unit_of,
     incomparable,
     pairs_of,
     say_other_units,
+    scaled,
 )
 from autotune.report.differences.trials import code_pairs, environment_pairs
 from autotune.report.numbers import say_count
@@ -99,11 +101,12 @@ def _contrasts(store: Store, one: Result, other: Result) -> Iterator[Contrast]:
     """Contrasts of the speed-ups, of the winners, and of the configurations that both have tried."""
     goal = one.metric
     winners = f"{goal.name} of the winners"
-    yield _over_defaults(one, other)
-    if why := say_other_units(goal.unit, other.metric.unit):
-        yield incomparable(winners, goal.unit, why)
+    factor = in_unit_of(goal.unit, other.metric.unit)
+    yield _over_defaults(one, other, factor)
+    if factor is None:
+        yield incomparable(winners, goal.unit, say_other_units(goal.unit, other.metric.unit))
         return
-    first, second = _best(one), _best(other)
+    first, second = _best(one), _best(other, factor)
     if pairs_of(one.study.workload, other.study.workload):
         yield incomparable(winners, goal.unit, "they had different workloads", first, second)
         return
@@ -111,28 +114,29 @@ def _contrasts(store: Store, one: Result, other: Result) -> Iterator[Contrast]:
     if first is None or second is None:
         yield incomparable(winners, goal.unit, "one of them has no winner", first, second)
     else:
-        spread = spread_of([*replicates(own, goal.name), *replicates(its, goal.name)])
+        theirs = [[value * factor for value in group] for group in replicates(its, goal.name)]
+        spread = spread_of([*replicates(own, goal.name), *theirs])
         yield by_runs(winners, goal.unit, goal.direction, first, second, spread, one.study)
-    yield _shared(own, its, goal)
+    yield _shared(own, its, goal, factor)
 
 
-def _best(result: Result) -> Interval | None:
+def _best(result: Result, factor: float = 1.0) -> Interval | None:
     estimate = result.metrics.get(result.metric.name)
-    return None if estimate is None else estimate.interval
+    return None if estimate is None else scaled(estimate.interval, factor)
 
 
-def _over_defaults(one: Result, other: Result) -> Contrast:
+def _over_defaults(one: Result, other: Result, factor: float | None) -> Contrast:
     """The speed-ups over the default, or by how much both are better than it, if neither has a ratio.
 
     Each is from one finale, so the spread of runs is not added.
     """
     name, unit = f"{ratio_title(one.metric.goal, one.metric.unit)} over the default", ""
-    found = [result.speedup for result in (one, other)]
+    first, second = (result.speedup.interval if result.speedup else None for result in (one, other))
     if one.gain is not None and other.gain is not None:
-        name, unit, found = "better than the default by", one.metric.unit, [one.gain, other.gain]
-        if why := say_other_units(unit, other.metric.unit):
-            return incomparable(name, unit, why)
-    first, second = (comparison.interval if comparison else None for comparison in found)
+        name, unit = "better than the default by", one.metric.unit
+        if factor is None:
+            return incomparable(name, unit, say_other_units(unit, other.metric.unit))
+        first, second = one.gain.interval, scaled(other.gain.interval, factor)
     if first is None or second is None:
         why = "one of them was not measured again"
         if one.defended and other.defended:
@@ -151,8 +155,13 @@ def _default(result: Result) -> object:
     return None if own is None else plain(own.configuration)
 
 
-def _shared(own: Sequence[TrialRecord], its: Sequence[TrialRecord], goal: MetricSpec) -> Contrast:
-    """Compare all configurations that both have measured, by signed ranks of the logarithms of ratios."""
+def _shared(
+    own: Sequence[TrialRecord], its: Sequence[TrialRecord], goal: MetricSpec, factor: float
+) -> Contrast:
+    """Compare all configurations that both have measured, by signed ranks of the logarithms of ratios.
+
+    ``factor`` turns ``its`` values into the unit of ``goal``.
+    """
     name = f"{goal.name} of what both have tried"
     first, second = (
         {t.hash: t.metrics[goal.name].value for t in trials if goal.name in t.metrics}
@@ -165,7 +174,7 @@ def _shared(own: Sequence[TrialRecord], its: Sequence[TrialRecord], goal: Metric
         return incomparable(name, goal.unit, f"{both}, and {FEWEST} are needed")
     if min(map(min, common)) <= 0:
         return incomparable(name, goal.unit, f"there is no ratio to a {goal.name} of 0 or less")
-    shift = paired_shift([goal.sign * math.log(a / b) for a, b in common], 0.95)
+    shift = paired_shift([goal.sign * math.log(a / (b * factor)) for a, b in common], 0.95)
     ratio = (math.exp(shift[0]), math.exp(shift[1]), math.exp(shift[2]))
     answer: Any = "better" if ratio[1] > 1.0 else "worse" if ratio[2] < 1.0 else "no difference shown"
     how = f"{len(common)} configurations that both have measured; signed ranks of their ratios, 95%"

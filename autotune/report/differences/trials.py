@@ -17,9 +17,11 @@ from autotune.report.differences.difference import (
     Differences,
     Pair,
     by_runs,
+    in_unit_of,
     incomparable,
     pairs_of,
     say_other_units,
+    scaled,
 )
 from autotune.report.numbers import say_count
 from autotune.report.words.story import differing
@@ -93,9 +95,10 @@ def _contrast(
     remarks: Sequence[str],
 ) -> Contrast:
     theirs = next(its for its in studies[1].goals if its.name == goal.name)
-    if why := say_other_units(goal.unit, theirs.unit):
-        return incomparable(goal.name, goal.unit, why)
-    sides = (_interval(one, goal.name), _interval(other, goal.name))
+    factor = in_unit_of(goal.unit, theirs.unit)
+    if factor is None:
+        return incomparable(goal.name, goal.unit, say_other_units(goal.unit, theirs.unit))
+    sides = (_interval(one, goal.name), _interval(other, goal.name, factor))
     for trial, side in zip((one, other), sides, strict=True):
         if side is None:
             why = f"trial {trial.number} ended as {trial.status}"
@@ -112,17 +115,17 @@ def _contrast(
     first, second = sides
     assert first is not None and second is not None
     groups = [
-        group
-        for study in {study.id for study in studies}
+        [value * scale for value in group]
+        for study, scale in {studies[1].id: factor, studies[0].id: 1.0}.items()
         for group in replicates(own_results(store, study), goal.name)
     ]
     return by_runs(goal.name, goal.unit, goal.direction, first, second, spread_of(groups), studies[0])
 
 
-def _interval(trial: TrialRecord, metric: str) -> Interval | None:
+def _interval(trial: TrialRecord, metric: str, factor: float = 1.0) -> Interval | None:
     if trial.status.failed or metric not in trial.metrics:
         return None
-    return trial.metrics[metric].interval
+    return scaled(trial.metrics[metric].interval, factor)
 
 
 def _side_by_side(
