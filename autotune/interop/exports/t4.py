@@ -52,7 +52,8 @@ def write_trials(
     """
     goals = [goal.name for goal in study.goals]
     units = {str(metric["name"]): str(metric.get("unit") or "") for metric in study.metrics}
-    units["time"] = units.get("time") or "s"  # any other metric without a unit is no time
+    if units.get("time") == "":
+        units["time"] = "s"  # any other metric without a unit is no time
     document = {
         "metadata": {
             "tool": "autotune",
@@ -74,7 +75,7 @@ def _result(
     trial: TrialRecord, readings: Sequence[Reading], goals: Sequence[str], units: Mapping[str, str]
 ) -> dict[str, Any]:
     phases = {name: seconds * _PER_SECOND for name, seconds in trial.phases.items()}
-    timed = goals[0] if seconds_in(units.get(goals[0], "")) else "time"  # beside a rate, say
+    timed = "time" if "time" in units else goals[0]  # T4's runtimes are readings of its time
     factor = seconds_in(units.get(timed, ""))
     runtimes = [r.value * factor for r in readings if factor and r.metric == timed and not r.discarded]
     correct = trial.status in (Status.OK, Status.PRUNED)

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeGuard
 from autotune.errors import InputError, Problem, shorten
 from autotune.measure.recordings.recording import Entry, Recording, key_of
 from autotune.space.configuration import Configuration, Value, freeze
+from autotune.space.spec import TIMES
 from autotune.status import Status
 
 NO_TIME = 1e19
@@ -39,15 +40,8 @@ STATUSES: Mapping[str, Status] = {
 }
 """The status for each word for a failure in either format; any other word means ``crashed``."""
 
-UNITS: Mapping[str, float] = {
-    **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
-    # 'miliseconds' is what Kernel Tuner's own T4 files say.
-    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds", "milisecond", "miliseconds"), 1e-3),
-    **dict.fromkeys(("us", "µs", "μs", "usec", "microsecond", "microseconds"), 1e-6),
-    **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e-9),
-    **dict.fromkeys(("min", "minute", "minutes"), 60.0),
-}
-"""Seconds in each unit of time, by its name in lower case."""
+_UNITS: Mapping[str, float] = TIMES | {"milisecond": 1e-3, "miliseconds": 1e-3}
+"""Seconds in each unit of time; Kernel Tuner's own T4 files have the last two."""
 
 
 class Reader(ABC):
@@ -210,4 +204,4 @@ def text_of(value: object) -> str:
 
 def seconds_in(unit: str) -> float | None:
     """Seconds in a unit of time, by any of its usual names; ``None`` for something else."""
-    return UNITS.get(unit.strip().lower())
+    return _UNITS.get(unit.strip().lower())

@@ -157,6 +157,28 @@ def test_a_time_beside_a_rate_has_its_runtimes(tmp_path: Path) -> None:
     assert read.readings == pytest.approx((0.0025, 0.0015)) and read.metrics == {"rate": 50.0}
 
 
+def test_runtimes_are_those_of_the_time_whatever_is_the_goal(tmp_path: Path) -> None:
+    """They had been those of a goal in ms: beside a time of 30 s, the file could not be read back."""
+    file = tmp_path / "trials.json"
+    latency, beside = TIME | {"name": "p99", "unit": "ms"}, {"name": "time", "goal": None, "unit": "s"}
+    record = trial(0, Status.OK, metrics=estimates(p99=7.0, time=30.0))
+    readings = [Reading("p99", 7.0), Reading("time", 31.0), Reading("p99", 7.0), Reading("time", 29.0)]
+    write_trials(file, study(latency, beside), [record], {100: readings})
+    (read,) = read_recording(file).entries
+    assert (read.time, read.readings, read.metrics) == (30.0, (31.0, 29.0), {"p99": 7.0})
+
+
+@pytest.mark.parametrize(("unit", "seconds"), [("h", 3600.0), ("secs", 1.0), ("Hours", 3600.0)])
+def test_a_time_comes_back_from_each_unit_that_a_space_file_knows(
+    unit: str, seconds: float, tmp_path: Path
+) -> None:
+    file = tmp_path / "trials.json"
+    record = trial(0, Status.OK, metrics=estimates(time=2.0))
+    write_trials(file, study(TIME | {"unit": unit}), [record], {100: [Reading("time", 2.0)]})
+    (read,) = read_recording(file).entries
+    assert read.time == pytest.approx(2.0 * seconds) and read.readings == pytest.approx((2.0 * seconds,))
+
+
 FINISHED = [status for status in Status if status.finished]
 
 
