@@ -84,7 +84,7 @@ class _Reader:
             except InputError as error:
                 self.problems += error.problems
                 continue
-            if "Default" in parameter:
+            if parameter.get("Default") is not None:
                 self.default(name, parameter["Default"], knobs[name], defaults)
         if not parameters:
             self.problems.append(Problem("there are no TuningParameters", Location(str(self.file))))

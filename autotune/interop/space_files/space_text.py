@@ -136,7 +136,8 @@ class Converted:
         if (kept := self._with_said(unsaid)) is not None:
             note = [f"{none}: {which} with the defaults that it gives was taken."]
             return replace(self, default=kept, notes=(*self.notes, *note))
-        said = none if unsaid else "the default of the file violates its conditions"
+        some = len(unsaid) < len(self.knobs)
+        said = "the default of the file violates its conditions" if some else none
         note = [f"{said}: {which} was taken."]
         return replace(self, default=dict(space.feasible[0]), notes=(*self.notes, *note))
 

@@ -166,6 +166,9 @@ def test_runtimes_are_those_of_the_time_whatever_is_the_goal(tmp_path: Path) -> 
     write_trials(file, study(latency, beside), [record], {100: readings})
     (read,) = read_recording(file).entries
     assert (read.time, read.readings, read.metrics) == (30.0, (31.0, 29.0), {"p99": 7.0})
+    write_trials(file, study(latency), [record], {100: readings})
+    (read,) = read_recording(file).entries
+    assert read.readings == pytest.approx((0.007, 0.007))  # of what is nearest to a time
 
 
 @pytest.mark.parametrize(("unit", "seconds"), [("h", 3600.0), ("secs", 1.0), ("Hours", 3600.0)])

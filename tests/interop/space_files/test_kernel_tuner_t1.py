@@ -304,6 +304,14 @@ def test_defaults_that_are_said_stay_where_the_others_can_be_chosen_to_fit(tmp_p
     assert any("with the defaults that it gives was taken" in note for note in converted.notes)
     impossible = convert(write(tmp_path, parameters, ["block > 32", "not pad or vector == 'float4'"]))
     assert impossible.default["block"] == 64
+    assert not any("the file gives no default" in note for note in impossible.notes)
+    assert any("the default of the file violates its conditions" in note for note in impossible.notes)
+
+
+def test_a_default_of_null_is_none(tmp_path: Path) -> None:
+    converted = convert(write(tmp_path, [parameter("a", "[1, 2]", Default=None)], []))
+    assert converted.notes[-1] == "the file gives no default: the first value was taken."
+    assert not any("none of its values" in note for note in converted.notes)
 
 
 def test_conditions_under_the_key_of_an_older_file_are_not_lost(tmp_path: Path) -> None:
