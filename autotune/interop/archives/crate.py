@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import Any
 
 from autotune import __version__
@@ -35,7 +36,6 @@ class CrateStudy:
 
     folder: str
     name: str
-    label: str
     trials: int
     searches: Sequence[Mapping[str, Any]]
     """``{"place", "started", "finished", "strategy", "environment"}`` each."""
@@ -75,8 +75,8 @@ def crate(
             "@id": "./",
             "@type": ["Dataset", "prov:Entity"],
             "name": f"Tuning study {main.name}",
-            "description": f"{main.trials} trials of the tuning study {main.name}: every configuration that"
-            " was tried, why, every reading, the source and the machine that it was measured on.",
+            "description": f"The trials ({main.trials}) of the tuning study {main.name}: every configuration"
+            " that was tried, why, every reading, the source and the machine that it was measured on.",
             "datePublished": _time(finished),
             "license": {"@id": licence} if licence.startswith("http") else licence or NO_LICENCE,
             "hasPart": [{"@id": file.name} for file in files],
@@ -101,7 +101,7 @@ def crate(
 
 
 def _file(file: CrateFile) -> dict[str, Any]:
-    ending = file.name[file.name.rfind(".") :] if "." in file.name.rpartition("/")[2] else ""
+    encoding = ENCODINGS.get(PurePosixPath(file.name).suffix)
     entity: dict[str, Any] = {
         "@id": file.name,
         "@type": ["File", "prov:Entity"],
@@ -109,7 +109,7 @@ def _file(file: CrateFile) -> dict[str, Any]:
         "contentSize": str(file.bytes),
         "sha256": file.sha256,
     }
-    return entity | ({"encodingFormat": ENCODINGS[ending]} if ending in ENCODINGS else {})
+    return entity | ({"encodingFormat": encoding} if encoding else {})
 
 
 def _activities(study: CrateStudy) -> Iterator[dict[str, Any]]:

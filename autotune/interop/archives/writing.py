@@ -163,7 +163,6 @@ class _Told:
         return CrateStudy(
             folder=f"{STUDIES}{self.place}",
             name=study.name,
-            label=f"study {self.place}",
             trials=self.trials,
             searches=[
                 {
@@ -187,7 +186,7 @@ def _verdict(place: int, verdict: Mapping[str, Any]) -> Mapping[str, Any]:
     if speedup:
         ends = f"{speedup['estimate']:.4g} [{speedup['low']:.4g}, {speedup['high']:.4g}]"
         said = f"{ends} times as good as {speedup.get('against', 'the default')}"
-    label = str(document.get("label") or "the winner")
+    label = str(document.get("label") or "nobody")
     return {"place": place, "session": verdict["session"], "label": label, "speedup": said}
 
 
@@ -236,13 +235,17 @@ def _about(name: str) -> str:
     part = name.rpartition("/")[2].removesuffix(".jsonl")
     known = {
         "study": "the study: its space, workload and goal",
+        "space_revisions": "the spaces that it had before",
         "trials": "every trial: its configuration, why it was tried, and what came of it",
+        "pauses": "where trials were paused, to be gone on with",
         "readings": "every raw reading of each trial",
+        "reports": "what trials reported before they ended",
         "segments": "the source that was measured, by hash, with its commit and its changes",
         "sessions": "the searches, with their settings",
         "asks": "what the strategy knew whenever it was asked",
         "verdicts": "the final comparisons",
         "environments": "machines and software",
+        "files": "which stored files there are",
         "space.yaml": "the space file",
         LINES: "a short hash of every line",
         README: "what this is, and how to check it",
@@ -251,11 +254,12 @@ def _about(name: str) -> str:
 
 
 def _readme(family: list[StudyRecord], told: _Told) -> str:
-    others = f" {len(family) - 1} earlier studies that it learned from are in it." if len(family) > 1 else ""
+    earlier = len(family) - 1
+    others = f"\nEarlier studies that it learned from, which are in it: {earlier}." if earlier else ""
     return f"""# Tuning study {family[-1].name.encode("ascii", "replace").decode()}
 
-{told.trials} trials and {told.repeats} measurements again with every reading, the space, the source, the
-environments and why each was tried.{others}
+Its trials ({told.trials}) and repeated measurements ({told.repeats}) with every reading, the space, the
+source, the environments and why each was tried.{others}
 `ro-crate-metadata.json` describes it in JSON-LD; the rows are JSON, one a line.
 
     autotune verify THIS.zip          # was anything altered?

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import InputError, StoreError
-from autotune.interop.archives.format import MANIFEST, decode, encode
+from autotune.interop.archives.format import MANIFEST, README, decode, encode
 from autotune.interop.archives.hashed import HashedZip
 from autotune.interop.archives.importing import import_archive
 from autotune.interop.archives.known import known_digest
@@ -40,6 +40,7 @@ from tests.interop.archives.cases import (
     put,
     write,
 )
+from tests.report.studies import Written
 from tests.store.build import outcome
 
 # -- the same study elsewhere
@@ -297,6 +298,29 @@ def test_the_description_says_who_what_and_when(archive: Path) -> None:
     search = entities["#search-studies-1-1"]
     assert {"@id": "studies/0/trials.jsonl"} in search["prov:used"]
     assert search["prov:wasAssociatedWith"] == {"@id": "#autotune"}
+
+
+def test_a_finale_that_nobody_stood_has_no_winner(tmp_path: Path) -> None:
+    """It was said that "the winner" had won."""
+    own = Written(tmp_path)
+    own.trial({"tile": 1, "layout": "row"}, 1.0)
+    own.no_verdict({})
+    own.verdict({"tile": 1, "layout": "row"})
+    file = write(tmp_path / "written.db", tmp_path / "it.zip", "gemm")
+    document = json.loads(members_of(file)["ro-crate-metadata.json"])
+    claims = [entity for entity in document["@graph"] if "Claim" in entity["@type"]]
+    assert [(claim["name"], claim["text"]) for claim in claims] == [
+        ("nobody won gemm", "no finalist could be measured again"),
+        ("trial 1 won gemm", "2 [1.8, 2.2] times as good as the default"),
+    ]
+
+
+def test_each_file_is_said_to_be_something(archive: Path) -> None:
+    document = json.loads(members_of(archive)["ro-crate-metadata.json"])
+    files = {entity["@id"]: entity for entity in document["@graph"] if "File" in entity["@type"]}
+    assert not [name for name, entity in files.items() if entity["name"] == name]
+    assert files["studies/1/trials.jsonl"]["encodingFormat"] == "application/jsonl"
+    assert "Earlier studies that it learned from, which are in it: 1." in members_of(archive)[README].decode()
 
 
 def references(value: object) -> Iterator[str]:
