@@ -181,13 +181,17 @@ class _Told:
 
 def _verdict(place: int, verdict: Mapping[str, Any]) -> Mapping[str, Any]:
     document = verdict["document"]
-    speedup = document.get("speedup")
     said = str(document.get("remark", ""))
-    if speedup:
-        ends = f"{speedup['estimate']:.4g} [{speedup['low']:.4g}, {speedup['high']:.4g}]"
-        said = f"{ends} times as good as {speedup.get('against', 'the default')}"
+    if speedup := document.get("speedup"):
+        said = f"{_with_ends(speedup)} times as good as {speedup.get('against', 'the default')}"
+    elif gain := document.get("gain"):
+        said = f"better than {gain['against']} by {_with_ends(gain)}"
     label = str(document.get("label") or "nobody")
     return {"place": place, "session": verdict["session"], "label": label, "speedup": said}
+
+
+def _with_ends(found: Mapping[str, float]) -> str:
+    return f"{found['estimate']:.4g} [{found['low']:.4g}, {found['high']:.4g}]"
 
 
 def _write_study(

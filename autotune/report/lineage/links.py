@@ -10,7 +10,7 @@ from typing import Any
 from autotune.hook.recipes.recipe import Recipe
 from autotune.hook.recipes.stored import day_of, recipe_of
 from autotune.measure.outcome import Estimate
-from autotune.report.numbers import say_count, say_estimate, say_ratio
+from autotune.report.numbers import say_count, say_estimate, say_gain, say_ratio
 from autotune.session.opening.identity import are_kin
 from autotune.session.opening.sources import SETTING
 from autotune.session.searches import repeats_of
@@ -215,7 +215,7 @@ def _won_by(verdict: VerdictRecord, trial: TrialRecord) -> bool:
 
 def _verdict(study: StudyRecord, verdict: VerdictRecord, hosts: Mapping[int, str]) -> Node:
     document = verdict.document
-    speedup = document.get("speedup")
+    speedup, gain = document.get("speedup"), document.get("gain")
     goal = study.goals[0]
     measured = (document.get("metrics") or {}).get(goal.name)
     said = []
@@ -225,6 +225,9 @@ def _verdict(study: StudyRecord, verdict: VerdictRecord, hosts: Mapping[int, str
     if speedup and not document.get("is_default"):
         ratio = say_ratio(speedup["estimate"], speedup["low"], speedup["high"])
         said.append(f"{ratio} over {speedup['against']}")
+    elif gain and not document.get("is_default"):
+        by = say_gain(gain["estimate"], gain["low"], gain["high"], goal.unit)
+        said.append(f"better than {gain['against']} by {by}")
     on = f"on {hosts[verdict.session_id]}, " if hosts.get(verdict.session_id) else ""
     said.append(f"{on}{day_of(verdict.created_at)}")
     if document.get("remark"):  # last, since it may be long, and long lines are cut

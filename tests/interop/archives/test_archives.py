@@ -306,12 +306,15 @@ def test_a_finale_that_nobody_stood_has_no_winner(tmp_path: Path) -> None:
     own.trial({"tile": 1, "layout": "row"}, 1.0)
     own.no_verdict({})
     own.verdict({"tile": 1, "layout": "row"})
+    gain = {"against": "the default", "estimate": 3.0, "low": 2.9, "high": 3.1}
+    own.verdict({"tile": 1, "layout": "row"}, speedup=None, gain=gain)
     file = write(tmp_path / "written.db", tmp_path / "it.zip", "gemm")
     document = json.loads(members_of(file)["ro-crate-metadata.json"])
     claims = [entity for entity in document["@graph"] if "Claim" in entity["@type"]]
     assert [(claim["name"], claim["text"]) for claim in claims] == [
         ("nobody won gemm", "no finalist could be measured again"),
         ("trial 1 won gemm", "2 [1.8, 2.2] times as good as the default"),
+        ("trial 1 won gemm", "better than the default by 3 [2.9, 3.1]"),
     ]
 
 

@@ -121,6 +121,14 @@ def test_a_verdict_for_the_default_is_not_said_to_be_over_it(tmp_path: Path) -> 
     ]
 
 
+def test_a_verdict_without_a_ratio_says_what_was_gained(tmp_path: Path) -> None:
+    """Of values below 0, nothing had been said of what was won."""
+    own = Written(tmp_path)
+    own.verdict(ONE, speedup=None, gain={"against": "the default", "estimate": 3.0, "low": 2.9, "high": 3.1})
+    verdict = of_study(own.store, own.study).down[0]
+    assert "better than the default by 3 s [2.9, 3.1]" in verdict.said
+
+
 def test_a_failed_trial_has_no_value(tmp_path: Path) -> None:
     own = Written(tmp_path)
     kinds = [
