@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import json
+import math
 import os
 import sqlite3
 import zipfile
@@ -14,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from autotune.errors import InputError, StoreError
-from autotune.interop.archives.format import MANIFEST, README, decode, encode
+from autotune.interop.archives.format import MANIFEST, NUMBER, README, decode, encode
 from autotune.interop.archives.hashed import HashedZip
 from autotune.interop.archives.importing import import_archive
 from autotune.interop.archives.known import known_digest
@@ -60,7 +61,11 @@ def test_a_study_is_the_same_elsewhere(origin: Path, archive: Path, tmp_path: Pa
                 if name not in ("id", "study_id", "session_id", "segment_id", "metrics"):
                     assert getattr(one, name) == getattr(other, name), name
             assert repr(one.metrics) == repr(other.metrics)
-        assert [r.report.step for r in after.reports(3)] == [1, 2]
+        reports = ([r.report for r in store.reports(study)] for store, study in ((before, 2), (after, 3)))
+        assert repr(next(reports)) == repr(next(reports)) and [r.report.step for r in after.reports(3)] == [
+            1,
+            2,
+        ]
         assert after.artifact(content_hash(bytes(range(256)))) == bytes(range(256))
         assert after.environment("environment1") == before.environment("environment1")
         assert [s.settings.get("sources") for s in after.sessions(3)] == [
@@ -266,6 +271,8 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(JSON)
+@example([math.nan, math.inf, -math.inf])
+@example([{NUMBER: "NaN", "and": "more"}, {NUMBER: "no word"}, {NUMBER: 1.5}])
 def test_what_is_encoded_is_read_as_it_was(document: Any) -> None:
     text = encode(document)
     assert "NaN" not in text.replace('"NaN"', "") or '"' in text
