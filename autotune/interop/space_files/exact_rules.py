@@ -106,12 +106,14 @@ class _Writer:
 
     def elsewhere(self, fixed: tuple[tuple[int, int], ...]) -> list[str]:
         """What holds outside of what is fixed."""
-        for axis, place in fixed:
-            self.require_told_apart(axis, [place])
         return [f"{self.names[axis]} != {literal(self.values[axis][place])}" for axis, place in fixed]
 
     def require_told_apart(self, axis: int, places: Sequence[int]) -> None:
-        """A flag and a number may be two values of a knob, and equal in rules, as in Python."""
+        """A flag and a number may be two values of a knob, and equal in rules, as in Python.
+
+        It is asked of all boxes before a rule is split: where none of them tells the two apart, what holds
+        of one holds of the other, and either may stand in ``!=``.
+        """
         values = self.values[axis]
         others = [value for place, value in enumerate(values) if place not in places]
         if both := [values[place] for place in places if values[place] in others]:

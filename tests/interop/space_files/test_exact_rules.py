@@ -59,3 +59,25 @@ def test_long_lists_become_several_rules_of_a_length_that_can_be_read() -> None:
     rules = exact_rules(KNOBS, rows)
     assert len(rules) > 1
     assert left(rows) == set(rows)
+    without = [row for row in rows if row[0] != 32]  # nor may a value that does not occur come back
+    assert len(exact_rules(KNOBS, without)) > 1
+    assert left(without) == set(without)
+
+
+def test_values_that_rules_cannot_tell_apart_may_be_in_a_long_list_that_does_not() -> None:
+    """It was refused, as it was split by the knob that has them."""
+    knobs = {**KNOBS, "a": [1, True, 64]}
+    others = list(product(*(KNOBS[name] for name in "bcd")))
+    half = [
+        row for place, row in enumerate(others) if place.bit_count() % 2
+    ]  # no two differ in one knob alone
+    rest = [row for row in others if row not in half]
+    rows = [*((1, *row) for row in half), *((True, *row) for row in half), *((64, *row) for row in rest)]
+    rules = exact_rules(knobs, rows)
+    assert len(rules) > 1
+    space = Space([Choice(name, tuple(values)) for name, values in knobs.items()], rules)
+    assert sorted(repr(tuple(row[name] for name in knobs)) for row in space.feasible) == sorted(
+        map(repr, rows)
+    )
+    with pytest.raises(InputError, match="rules cannot tell apart"):
+        exact_rules(knobs, rows[1:])
