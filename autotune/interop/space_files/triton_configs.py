@@ -202,8 +202,8 @@ class _Reader:
         return answer
 
     def _variable(self, node: ast.Call, given: list[Any], by_name: dict[str, Any]) -> Any:
-        default = given[1] if len(given) > 1 else by_name.get("default")
-        return self._variables().get("", default)
+        self._variables()  # which notes it
+        return given[1] if len(given) > 1 else by_name.get("default")
 
     def _variables(self) -> dict[str, str]:
         self.notes.append("environment variables were taken to be unset.")

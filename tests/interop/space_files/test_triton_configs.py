@@ -278,6 +278,22 @@ def kernel(x):
     )
 
 
+def test_a_variable_of_the_environment_has_the_default_that_is_given(tmp_path: Path) -> None:
+    source = """
+import os
+WARPS = [int(word) for word in os.getenv("WARPS", "2,4").split(",")]
+BLOCK = 64 if os.getenv("BLOCK") is None else 32
+STAGES = int(os.getenv("STAGES", default="5"))
+
+@triton.autotune(configs=[Config({"A": BLOCK}, num_warps=w, num_stages=STAGES) for w in WARPS], key=[])
+@triton.jit
+def kernel(x):
+    pass
+"""
+    found = convert(write(tmp_path, source)).checked().feasible
+    assert [tuple(one.values()) for one in found] == [(64, 2, 5), (64, 4, 5)]
+
+
 def test_the_names_of_a_comprehension_are_its_own(tmp_path: Path) -> None:
     """What another kernel's list assumes was noted with this one, where both go through their ``w``."""
     source = """
