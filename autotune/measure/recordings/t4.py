@@ -113,6 +113,8 @@ class T4Reader(Reader):
             number = number_of(value)
             if name == "time":
                 factor = self._unit(f"the unit of 'time' of {label}", unit) if unit else self.timeunit
+                if value is None:  # nothing is stated
+                    continue
                 time = number * factor if number is not None and number < NO_TIME else value
             elif number is not None:
                 others[name] = number

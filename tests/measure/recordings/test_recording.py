@@ -330,6 +330,14 @@ def test_units_of_a_measurement(tmp_path: Path, unit: str, factor: float) -> Non
     assert read(tmp_path, t4([result(value=2, unit=unit)], unit)).entries[0].readings[0] == 1.5 * factor
 
 
+def test_a_time_of_null_is_that_of_the_runtimes(tmp_path: Path) -> None:
+    """The entry had been left out as one that was not measured."""
+    [entry] = read(tmp_path, t4([result(value=None)], "s")).entries
+    assert (entry.status, entry.time) == (Status.OK, 2.0)
+    with pytest.raises(InputError, match="was not measured"):
+        read(tmp_path, t4([result(value=None, times={})]))
+
+
 def test_a_time_and_runtimes_that_cannot_be_in_the_units_said_are_refused(tmp_path: Path) -> None:
     """The runtimes alone had been replayed: 1500 s of what had taken 1.5 ms."""
     times = {"runtimes": [1.5e6, 1.6e6]}
