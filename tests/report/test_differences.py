@@ -10,11 +10,13 @@ import pytest
 
 from autotune.hook.recipes.case import Case
 from autotune.hook.recipes.recipe import Metric, Recipe
+from autotune.measure.facts import STEP
 from autotune.measure.outcome import Estimate, Outcome, Reading
 from autotune.report.differences.difference import by_runs, in_unit_of
 from autotune.report.differences.recipes import diff_recipes
 from autotune.report.differences.studies import diff_studies
 from autotune.report.differences.trials import diff_trials
+from autotune.session.opening.frozen import SOURCE
 from autotune.session.reproduction.replicates import Spread
 from autotune.status import Status
 from autotune.store.records import TrialRecord
@@ -232,3 +234,77 @@ def test_one_and_true_are_two_values_of_a_workload_and_a_default(tmp_path: Path)
     assert found.parts["workload"] == {"flag": (1, True)}
     assert list(found.parts["space"]) == ["a"]
     assert "they had different workloads" in {contrast.how for contrast in found.contrasts}
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"objective": "python other.py:Other"}, "they are of different objectives"),
+        ({"workload": {"m": 4}}, "they had different workloads"),
+        ({"replayed": True}, "one was measured, the other comes from a recording"),
+    ],
+)
+def test_trials_of_studies_that_are_not_alike_are_not_compared(
+    tmp_path: Path, changed: dict[str, object], why: str
+) -> None:
+    own, other = Written(tmp_path), Written(tmp_path, key="key1", **changed)
+    for study in (own, other):
+        study.trial({"tile": 1, "layout": "row"}, 1.0)
+    found = diff_trials(own.store, *(own.store.trials(study.id)[0] for study in (own.study, other.study)))
+    [contrast] = found.contrasts
+    assert (contrast.answer, contrast.how, found.remarks) == ("not comparable", why, [why])
+    assert contrast.one == contrast.other == pytest.approx((1.0, 0.9, 1.1))
+    again = Written(tmp_path, key="key2")
+    again.trial({"tile": 1, "layout": "row"}, 1.0)
+    found = diff_trials(own.store, own.store.trials(1)[0], own.store.trials(again.study.id)[0])
+    assert not found.remarks and found.contrasts[0].answer == "no difference shown"
+
+
+@pytest.mark.parametrize(
+    ("status", "facts", "why"),
+    [
+        (Status.WRONG, {}, "trial 1 ended as wrong"),  # what it measured stands in its metrics
+        (Status.PRUNED, {STEP: 3}, "trial 1 was stopped after step 3"),
+        (Status.PRUNED, {}, ""),  # it was read less often, no more
+    ],
+)
+def test_a_trial_that_has_no_final_value_is_not_compared(
+    tmp_path: Path, status: Status, facts: dict[str, object], why: str
+) -> None:
+    own = Written(tmp_path)
+    own.trial({"tile": 1, "layout": "row"}, 1.0)
+    own.trial({"tile": 2, "layout": "row"}, 1.0, status, facts=facts, message=" why \n")
+    found = diff_trials(own.store, *own.store.trials(own.study.id))
+    [contrast] = found.contrasts
+    assert contrast.how == why if why else contrast.answer == "no difference shown"
+    assert found.parts["outcome"] == {"status": ("ok", str(status)), "why": (None, "why")}
+
+
+def test_code_differs_by_files_and_how_many_of_their_lines(tmp_path: Path) -> None:
+    own = Written(tmp_path)
+    files = [
+        {"same.c": b"1", "changed.c": b"a\nb\nc\n", "gone.c": b"1\n2\n"},
+        {"same.c": b"1", "changed.c": b"a\nB\nc\nd\n", "new.c": b"1\n"},
+    ]
+    for number, code in enumerate(files):
+        artifacts = {f"{SOURCE}{name}": text for name, text in code.items()} | {"diff": b"%d" % number}
+        document = {"source_hash": f"s{number}", "repository": {"head": {"commit": "c"}}}
+        own.segment = own.store.open_segment(own.study.id, document, artifacts, "edited").id
+        own.trial({"tile": 2**number, "layout": "row"}, 1.0)
+    one, other = own.store.trials(own.study.id)
+    assert diff_trials(own.store, one, other).parts["code"] == {
+        "source": ("s0", "s1"),
+        "changed.c": ("3 lines", "4 lines, +2 -1"),
+        "gone.c": ("2 lines", None),
+        "new.c": (None, "1 line"),
+    }
+    assert diff_trials(own.store, one, one).parts["code"] == {}
+
+
+def test_what_is_read_side_by_side_twice_decides_and_once_does_not(tmp_path: Path) -> None:
+    own = Written(tmp_path)
+    rounds = [(0, number, 2.0) for number in range(2)]
+    one = finalist(own, 1, rounds)
+    often, once = finalist(own, 4, rounds), finalist(own, 8, rounds[:1])
+    assert "side by side in 2 rounds" in diff_trials(own.store, one, often).contrasts[0].how
+    assert "of separate runs" in diff_trials(own.store, one, once).contrasts[0].how
