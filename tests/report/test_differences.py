@@ -21,7 +21,7 @@ from autotune.session.reproduction.replicates import Spread
 from autotune.status import Status
 from autotune.store.records import TrialRecord
 from autotune.store.store import Store
-from tests.report.studies import Written
+from tests.report.studies import KNOBS, Written
 from tests.store.build import new_study
 
 
@@ -308,3 +308,76 @@ def test_what_is_read_side_by_side_twice_decides_and_once_does_not(tmp_path: Pat
     often, once = finalist(own, 4, rounds), finalist(own, 8, rounds[:1])
     assert "side by side in 2 rounds" in diff_trials(own.store, one, often).contrasts[0].how
     assert "of separate runs" in diff_trials(own.store, one, once).contrasts[0].how
+
+
+LESS = [{"name": "time", "goal": "minimize", "unit": "s"}]
+
+
+@pytest.mark.parametrize(
+    ("changed", "remark"),
+    [
+        ({"replayed": True}, "one was measured, the other comes from a recording"),
+        ({"metrics": [{**LESS[0], "name": "loss"}]}, "they measure different things: time and loss"),
+        (
+            {"metrics": [{**LESS[0], "goal": "maximize"}]},
+            "they have different goals: one is to minimize time, the other to maximize it",
+        ),
+    ],
+)
+def test_studies_that_measure_other_things_are_not_compared(
+    tmp_path: Path, changed: dict[str, object], remark: str
+) -> None:
+    own, other = Written(tmp_path), Written(tmp_path, key="key1", **changed)
+    found = diff_studies(own.store, own.study, other.study)
+    assert (found.remarks, found.contrasts) == ([remark], ())
+
+
+def test_what_differs_between_studies_is_named(tmp_path: Path) -> None:
+    """Knobs by their names, constraints by their texts, settings by their section."""
+    documents = [
+        {"space": {"knobs": KNOBS, "constraints": ["tile > 1"]}, "budget": {"trials": 9}, "search": {}},
+        {
+            "space": {"knobs": {**KNOBS, "tile": {"values": [1]}}},
+            "budget": {"trials": 8},
+            "search": {"seed": 1},
+        },
+    ]
+    bounded = [{**LESS[0], "at_most": 1.0, "at_least": None}]
+    own = Written(tmp_path, document=documents[0], metrics=LESS)
+    other = Written(tmp_path, document=documents[1], metrics=bounded, key="key1")
+    parts = diff_studies(own.store, own.study, other.study).parts
+    assert parts["space"] == {"tile": (KNOBS["tile"], {"values": [1]}), "constraint tile > 1": (True, None)}
+    assert parts["settings"] == {"search.seed": (None, 1), "budget.trials": (9, 8)}
+    plain = {"goal": "minimize", "unit": "s"}
+    assert parts["study"] == {"metric time": (plain, {**plain, "at_most": 1.0})}
+    [_, winners, _] = diff_studies(own.store, own.study, other.study).contrasts
+    assert winners.how == "one of them has no winner"
+
+
+def test_what_was_won_over_other_defaults_is_not_compared(tmp_path: Path) -> None:
+    studies = [Written(tmp_path, key=f"key{number}") for number in range(2)]
+    for tile, study in enumerate(studies, start=1):
+        study.trial({"tile": tile, "layout": "row"}, 1.0, reason={"kind": "default"})
+        study.verdict({"tile": 4, "layout": "row"})
+    one, other = studies
+    contrast = diff_studies(one.store, one.study, other.study).contrasts[0]
+    assert (contrast.answer, contrast.how) == ("not comparable", "their defaults are not the same")
+    assert diff_studies(one.store, one.study, one.study).contrasts[0].answer == "no difference shown"
+
+
+@pytest.mark.parametrize(
+    ("factor", "answer"),
+    [(0.5, "better"), (2.0, "worse"), (1.0, "no difference shown"), (0.0, "not comparable")],
+)
+def test_what_both_have_tried_is_compared_by_all_of_it(tmp_path: Path, factor: float, answer: str) -> None:
+    own, other = Written(tmp_path), Written(tmp_path, key="key1")
+    for number in range(6):
+        own.trial({"tile": number, "layout": "row"}, 1.0 + number)
+        other.trial({"tile": number, "layout": "row"}, factor * (1.0 + number))
+    shared = diff_studies(own.store, own.study, other.study).contrasts[-1]
+    assert shared.answer == answer
+    if factor:
+        assert shared.ratio == pytest.approx((1 / factor,) * 3)
+        assert shared.how.startswith("6 configurations that both have measured")
+    else:
+        assert shared.how == "there is no ratio to a time of 0 or less"
