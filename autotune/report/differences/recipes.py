@@ -87,8 +87,9 @@ def _made(recipe: Recipe) -> dict[str, object]:
 
 def _contrasts(one: Recipe, other: Recipe) -> Iterator[Contrast]:
     if one.speedup is not None and other.speedup is not None:
-        goal, unit = (one.metric.goal, one.metric.unit) if one.metric is not None else (None, "")
-        name = f"{ratio_title(goal, unit)} over the default"
+        metric = one.metric or other.metric
+        title = "gain" if metric is None else ratio_title(metric.goal, metric.unit)
+        name = f"{title} over the default"
         yield by_runs(name, "", "maximize", one.speedup.interval, other.speedup.interval)
     if one.metric is None or other.metric is None:
         return
