@@ -330,7 +330,9 @@ def test_each_file_is_said_to_be_something(archive: Path) -> None:
     files = {entity["@id"]: entity for entity in document["@graph"] if "File" in entity["@type"]}
     assert not [name for name, entity in files.items() if entity["name"] == name]
     assert files["studies/1/trials.jsonl"]["encodingFormat"] == "application/jsonl"
-    assert "Earlier studies that it learned from, which are in it: 1." in members_of(archive)[README].decode()
+    readme = members_of(archive)[README].decode()
+    assert "Earlier studies that it learned from, which are in it: 1." in readme
+    assert "Its trials (4) and repeated measurements (1) with every reading" in readme
 
 
 def references(value: object) -> Iterator[str]:

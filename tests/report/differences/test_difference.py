@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import math
 
-from autotune.report.differences.difference import by_runs, in_unit_of
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.report.differences.difference import Differences, by_runs, in_unit_of
 from autotune.session.reproduction.replicates import Spread
 
 
@@ -41,3 +45,51 @@ def test_how_much_runs_differ_has_a_unit() -> None:
 )
 def test_units_are_of_one_kind_by_what_they_mean(one: str, other: str, factor: float | None) -> None:
     assert in_unit_of(one, other) == pytest.approx(factor)
+
+
+def test_the_better_side_and_the_ratio_follow_the_goal() -> None:
+    """Half-widths of 3 % and 4 % make one of 5 %: independent errors are added in squares."""
+    slow, fast = (2.0, 2.0 / 1.03, 2.0 * 1.03), (1.0, 1.0 / 1.04, 1.0 * 1.04)
+    contrast = by_runs("time", "s", "minimize", slow, fast)
+    assert contrast.answer == "better" and contrast.ratio == pytest.approx(
+        (2.0, 2.0 / 1.05, 2.0 * 1.05), rel=1e-3
+    )
+    assert by_runs("time", "s", "minimize", fast, slow).answer == "worse"
+    assert by_runs("rate", "1/s", "maximize", slow, fast).answer == "worse"
+    again = by_runs("rate", "1/s", "maximize", fast, slow)
+    assert (again.answer, again.ratio) == ("better", pytest.approx(contrast.ratio))
+    assert again.to_document()["ratio"] == dict(zip(("value", "low", "high"), again.ratio or (), strict=True))
+
+
+POSITIVE = st.floats(1e-6, 1e6)
+
+
+@given(st.lists(POSITIVE, min_size=3, max_size=3), st.lists(POSITIVE, min_size=3, max_size=3))
+def test_the_other_way_round_it_is_the_inverse(one: list[float], other: list[float]) -> None:
+    (low, value, high), (its_low, its_value, its_high) = sorted(one), sorted(other)
+    sides = (value, low, high), (its_value, its_low, its_high)
+    there, back = by_runs("time", "s", "minimize", *sides), by_runs("time", "s", "minimize", *sides[::-1])
+    assert there.ratio is not None and back.ratio is not None
+    assert there.ratio[1] <= there.ratio[0] <= there.ratio[2]
+    inverse = tuple(1 / back.ratio[place] for place in (0, 2, 1))
+    assert there.ratio == pytest.approx(inverse)
+    opposite = {"better": "worse", "worse": "better"}
+    assert back.answer == opposite.get(there.answer, there.answer)
+
+
+@pytest.mark.parametrize("end", [0.0, -1.0, math.inf, math.nan])
+def test_there_is_no_ratio_to_what_is_not_above_0_or_has_no_end(end: float) -> None:
+    contrast = by_runs("time", "s", "minimize", (1.0, 1.0, 1.0), (2.0, min(end, 2.0), max(end, 2.0)))
+    assert contrast.ratio is None
+    assert contrast.to_document()["ratio"] is None and contrast.to_document()["one"] == {
+        "value": 1.0,
+        "low": 1.0,
+        "high": 1.0,
+    }
+
+
+def test_nothing_differs_where_no_part_does() -> None:
+    assert Differences("trials", "a", "b", {"code": {}, "workload": {}}).alike
+    found = Differences("trials", "a", "b", {"code": {"commit": (None, "c")}, "workload": {}})
+    assert not found.alike
+    assert found.to_document()["parts"] == {"code": {"commit": {"one": None, "other": "c"}}, "workload": {}}
