@@ -11,6 +11,7 @@ import pytest
 
 from autotune.errors import InputError
 from autotune.interop.space_files.kernel_tuner_t1 import convert
+from autotune.space.knobs import Choice, Flag, OrderedValues
 from autotune.space.reading.reader import read_spec
 from autotune.space.space import Space
 
@@ -88,6 +89,12 @@ def test_a_default_is_read_as_values_are(tmp_path: Path) -> None:
     assert converted.default == {"fused": False, "scale": 0.001, "layout": "true", "block": 1}
     assert "the file gives no default of block: the first value was taken." in converted.notes
     assert not any("none of its values" in note for note in converted.notes)
+
+
+def test_numbers_have_an_order_and_texts_have_none(tmp_path: Path) -> None:
+    kinds = {knob.name: type(knob) for knob in read_back(write(tmp_path, PARAMETERS, [])).knobs}
+    ordered = dict.fromkeys(("block_x", "block_y", "pad", "scale"), OrderedValues)
+    assert kinds == {**ordered, "fused": Flag, "layout": Choice}
 
 
 def test_values_are_of_the_type_that_the_file_says(tmp_path: Path) -> None:
