@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autotune.errors import InputError, Location, Problem
+from autotune.interop.space_files.exact_rules import literal
 from autotune.measure.commands.placeholders import yaml_key, yaml_value
 from autotune.space.configuration import Value
 from autotune.space.knobs import Choice, Flag, OrderedValues
@@ -145,8 +146,8 @@ class Converted:
         """The first feasible configuration with the defaults that the file says; ``None``: there is none."""
         if not 0 < len(unsaid) < len(self.knobs):
             return None
-        only = {n: v if n in unsaid else (self.default[n],) for n, v in self.knobs.items()}
-        narrowed = replace(self, knobs=only).checked()
+        said = [f"{n} == {literal(v)}" for n, v in self.default.items() if n not in unsaid]
+        narrowed = replace(self, constraints=(*self.constraints, *said)).checked()
         return dict(narrowed.feasible[0]) if narrowed.feasible else None
 
     def text(self) -> str:

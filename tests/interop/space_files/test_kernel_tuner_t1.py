@@ -315,6 +315,20 @@ def test_defaults_that_are_said_stay_where_the_others_can_be_chosen_to_fit(tmp_p
     assert any("the default of the file violates its conditions" in note for note in impossible.notes)
 
 
+def test_conditions_may_name_values_that_are_no_defaults(tmp_path: Path) -> None:
+    """The file was refused: "'pad' is never true"."""
+    parameters = [
+        parameter("pad", "[0, 1]", "bool", Default=0),
+        parameter("layout", "['row', 'co\\'l']", "string", Default="co'l"),
+        parameter("block", "[16, 32, 64]"),
+    ]
+    kept = convert(write(tmp_path, parameters, ["pad == True or layout == 'row' or block > 16"]))
+    assert kept.default == {"pad": False, "layout": "co'l", "block": 32}
+    given_up = convert(write(tmp_path, parameters, ["pad == True"]))
+    assert given_up.default["pad"] is True
+    assert any("the default of the file violates its conditions" in note for note in given_up.notes)
+
+
 def test_a_default_of_null_is_none(tmp_path: Path) -> None:
     converted = convert(write(tmp_path, [parameter("a", "[1, 2]", Default=None)], []))
     assert converted.notes[-1] == "the file gives no default: the first value was taken."
