@@ -30,6 +30,7 @@ from autotune.space.language.syntax import (
     Binary,
     BinaryOperator,
     Boolean,
+    BooleanOperator,
     Call,
     Comparison,
     ComparisonOperator,
@@ -110,6 +111,21 @@ def _same(text: str, node: Node) -> bool:
         return False
 
 
+def _joined(operator: BooleanOperator, *parts: Node) -> Node:
+    """``and`` or ``or`` of the parts, without those that are always true or false."""
+    decided = [part.value for part in parts if isinstance(part, Literal)]
+    if (operator == "or") in decided:
+        return Literal(operator == "or")
+    left = tuple(part for part in parts if not isinstance(part, Literal))
+    if not left:
+        return Literal(operator == "and")
+    return Boolean(operator, left) if len(left) > 1 else left[0]
+
+
+def _negated(node: Node) -> Node:
+    return Literal(not node.value) if isinstance(node, Literal) else Unary("not", node)
+
+
 def _without_brackets(text: str) -> str:
     """A rendered rule without the brackets around all of it."""
     return text[1:-1] if text.startswith("(") and text.endswith(")") else text
@@ -165,20 +181,18 @@ class _Translation:
             case ast.Lambda(body=body):
                 return self.condition(body)
             case ast.BoolOp(op=op, values=parts):
-                return Boolean("and" if isinstance(op, ast.And) else "or", tuple(map(self.condition, parts)))
+                return _joined("and" if isinstance(op, ast.And) else "or", *map(self.condition, parts))
             case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() as op, right=right) if _is_condition(
                 node
             ):
                 both = self.condition(left), self.condition(right)
-                return Boolean("and" if isinstance(op, ast.BitAnd) else "or", both)
+                return _joined("and" if isinstance(op, ast.BitAnd) else "or", *both)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return Unary("not", self.condition(operand))
+                return _negated(self.condition(operand))
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 holds = self.condition(test)
                 yes, no = self.condition(body), self.condition(orelse)
-                return Boolean(
-                    "or", (Boolean("and", (holds, yes)), Boolean("and", (Unary("not", holds), no)))
-                )
+                return _joined("or", _joined("and", holds, yes), _joined("and", _negated(holds), no))
             case ast.Call(func=ast.Name(id="bool"), args=[one]):
                 return self.condition(one)
             case ast.Call() if (all_of := unrolled(node)) is not None:

@@ -236,6 +236,22 @@ def test_what_has_no_counterpart_is_said_by_values(text: str, rule: str, listed:
     assert found.listed == listed
 
 
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("t == 'z' or b == 2", "b == 2"),
+        ("t != 'z' and b == 2 and f", "(b == 2) and f"),
+        ("(b == 2 if f else True)", "(f and (b == 2)) or (not f)"),
+        ("(b == 2 if t == 'z' else a > 2)", "a > 2"),
+        ("not t == 'z' or b == 2", "True"),
+        ("not (t == 'z' and b == 2)", "True"),
+    ],
+)
+def test_what_is_always_true_or_false_is_no_part_of_a_rule(text: str, rule: str) -> None:
+    """A space file had ``False or (b == 2)``."""
+    assert rule_text(text, KNOBS, WHERE).text == rule
+
+
 def test_a_list_of_values_is_no_longer_than_somebody_reads() -> None:
     text = "(a ^ (a * 7 // 3)) % 5 < 2"
     assert rule_text(text, {"a": tuple(range(20))}, WHERE).text == "a in [0, 2, 8, 12, 14, 18]"
