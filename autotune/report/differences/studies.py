@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from autotune.measure.rules.significance import paired_shift
@@ -17,9 +17,8 @@ from autotune.report.differences.difference import (
     say_other_units,
     scaled,
 )
-from autotune.report.differences.trials import code_pairs, environment_pairs
+from autotune.report.differences.trials import code_pairs, environment_pairs, study_pairs
 from autotune.report.numbers import say_count
-from autotune.report.words.objective import say_objective
 from autotune.report.words.story import differing
 from autotune.session.answers import default_in, load_result
 from autotune.session.reproduction.replaying import own_results, replicates
@@ -53,7 +52,7 @@ def diff_studies(store: Store, one: StudyRecord, other: StudyRecord) -> Differen
         one=one.label,
         other=other.label,
         parts={
-            "study": pairs_of(_facts(one), _facts(other)),
+            "study": study_pairs(one, other),
             "workload": pairs_of(one.workload, other.workload),
             "space": pairs_of(_space(one), _space(other)),
             "settings": pairs_of(_settings(one), _settings(other)),
@@ -67,20 +66,6 @@ def diff_studies(store: Store, one: StudyRecord, other: StudyRecord) -> Differen
         contrasts=() if remarks else tuple(_contrasts(store, *results)),
         remarks=remarks,
     )
-
-
-def _facts(study: StudyRecord) -> dict[str, Any]:
-    return {
-        **say_objective(study),
-        "machine": study.machine_key,
-        **{f"metric {metric['name']}": _said_of(metric) for metric in study.metrics},
-        "replayed": study.replayed,
-    }
-
-
-def _said_of(metric: Mapping[str, Any]) -> dict[str, Any]:
-    """The goal, unit and bounds of a metric, as far as it has them."""
-    return {part: value for part, value in metric.items() if part != "name" and value not in (None, "")}
 
 
 def _space(study: StudyRecord) -> dict[str, Any]:

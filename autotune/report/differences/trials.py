@@ -24,6 +24,7 @@ from autotune.report.differences.difference import (
     scaled,
 )
 from autotune.report.numbers import say_count
+from autotune.report.words.objective import say_objective
 from autotune.report.words.story import differing
 from autotune.session.finale.fresh_processes import FEWEST
 from autotune.session.opening.frozen import SOURCE
@@ -56,6 +57,7 @@ def diff_trials(store: Store, one: TrialRecord, other: TrialRecord) -> Differenc
         parts={
             "configuration": differing(one.configuration, other.configuration),
             "outcome": pairs_of(_ending(one), _ending(other)),
+            "study": study_pairs(*studies),
             "workload": pairs_of(studies[0].workload, studies[1].workload),
             "code": code_pairs(store, *segments),
             "environment": environment_pairs(environment_of(store, one), environment_of(store, other)),
@@ -174,7 +176,26 @@ def _rounds(store: Store, trial: TrialRecord, metric: str) -> dict[Round, float]
     }
 
 
-# -- code and environment -------------------------------------------------------------------------------
+# -- study, code and environment ------------------------------------------------------------------------
+
+
+def study_pairs(one: StudyRecord, other: StudyRecord) -> dict[str, Pair]:
+    """Objective, machine and metrics, as far as they differ."""
+    return pairs_of(_facts(one), _facts(other))
+
+
+def _facts(study: StudyRecord) -> dict[str, Any]:
+    return {
+        **say_objective(study),
+        "machine": study.machine_key,
+        **{f"metric {metric['name']}": _said_of(metric) for metric in study.metrics},
+        "replayed": study.replayed,
+    }
+
+
+def _said_of(metric: Mapping[str, Any]) -> dict[str, Any]:
+    """The goal, unit and bounds of a metric, as far as it has them."""
+    return {part: value for part, value in metric.items() if part != "name" and value not in (None, "")}
 
 
 def code_pairs(store: Store, one: SegmentRecord | None, other: SegmentRecord | None) -> dict[str, Pair]:

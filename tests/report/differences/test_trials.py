@@ -78,6 +78,7 @@ def test_trials_of_studies_that_are_not_alike_are_not_compared(
     [contrast] = found.contrasts
     assert (contrast.answer, contrast.how, found.remarks) == ("not comparable", why, [why])
     assert contrast.one == contrast.other == pytest.approx((1.0, 0.9, 1.1))
+    assert not found.alike  # it was said that "they were made in the same way"
     again = Written(tmp_path, key="key2")
     again.trial({"tile": 1, "layout": "row"}, 1.0)
     found = diff_trials(own.store, own.store.trials(1)[0], own.store.trials(again.study.id)[0])
