@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from autotune.hook.runs.link import TooLargeError, warn
-from autotune.hook.runs.values import as_number
+from autotune.hook.runs.values import FLOATS, as_number
 
 if TYPE_CHECKING:
     from autotune.hook.runs.link import Link
@@ -98,8 +98,9 @@ class Reports:
         if self._awaited and step >= self._awaited[-1]:
             return True
         for name in self._judged:  # a generator would make a report half as dear again
-            value = values.get(name)
-            if isinstance(value, float) and not -_INFINITE < value < _INFINITE:
+            value: Any = values.get(name)
+            plain = isinstance(value, float) or type(value).__name__ in FLOATS  # for a tensor it would wait
+            if plain and not -_INFINITE < value < _INFINITE:
                 return True
         return False
 
