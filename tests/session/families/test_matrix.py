@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,6 +73,7 @@ def test_without_ratios_the_table_has_the_values_and_no_rule_is_offered(tmp_path
     assert "rate of each winner on each workload (medians):" in said
     [row] = [line for line in said.splitlines() if line.split()[:2] == ["m", "32"] and "-2" in line]
     assert row.split()[2:] == ["-2", "8"]
+    assert re.search(r"m 32 +8 .* better than the default by 10 \[10, 10\]", said)
     assert "autotune rule" not in said and "autotune best" in said
 
 
