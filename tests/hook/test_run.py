@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
@@ -192,12 +193,13 @@ def test_a_script_that_asks_is_not_interrupted(search: Search) -> None:
     assert (step, saved) == (3, True)
 
 
-def test_a_loss_that_is_no_number_ends_the_trial_at_once(search: Search) -> None:
+@pytest.mark.parametrize("loss", [math.nan, -math.inf, numpy.float32(math.nan), numpy.float16(math.inf)])
+def test_a_loss_that_is_no_number_ends_the_trial_at_once(search: Search, loss: Any) -> None:
     session = Following()
     listener = search(session.reporter)
     with autotune.run("train") as run:
         run.report(1, loss=1.0)
-        run.report(2, loss=float("nan"))
+        run.report(2, loss=loss)
         listener.attend()
         assert run.should_stop
     assert listener.stopped is not None

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from autotune.hook.runs.link import TooLargeError, warn
-from autotune.hook.runs.values import as_number
+from autotune.hook.runs.values import FLOATS, as_number
 
 if TYPE_CHECKING:
     from autotune.hook.runs.link import Link
@@ -48,7 +48,6 @@ class Reports:
         self._link = link
         self._pending: dict[str, Any] = {}
         """What was reported since the last message. Tensors become numbers only when they are sent."""
-        self._values: dict[str, float] = {}
         self._result: dict[str, Any] = {}
         self._metric: str | None = link.facts.get("metric")
         self._judged: list[str] = [self._metric] if self._metric else link.facts.get("goals", [])
@@ -98,8 +97,9 @@ class Reports:
         if self._awaited and step >= self._awaited[-1]:
             return True
         for name in self._judged:  # a generator would make a report half as dear again
-            value = values.get(name)
-            if isinstance(value, float) and not -_INFINITE < value < _INFINITE:
+            value: Any = values.get(name)
+            plain = isinstance(value, float) or type(value).__name__ in FLOATS  # for a tensor it would wait
+            if plain and not -_INFINITE < value < _INFINITE:
                 return True
         return False
 
@@ -115,7 +115,6 @@ class Reports:
             self._leave_out(f"a report of {len(numbers)} metrics")
             self._pending.clear()  # otherwise the next report would be as large
             return
-        self._values.update(numbers)
         self._pending.clear()
         while self._awaited and step >= self._awaited[-1]:
             self._awaited.pop()
@@ -148,11 +147,9 @@ class Reports:
         unsent = _numbers(self._pending | self._result, skip=error is not None)
         failed = _described(error)
         asked = {name: _plain(default) for name, default in asked.items()}
-        for values in (self._values | unsent, unsent):  # if all are too many, only those not sent before
-            if self._send_end(asked, values, failed):
-                return
-        self._leave_out(f"a result of {len(unsent)} metrics")
-        self._send_end(asked, {}, failed)
+        if not self._send_end(asked, unsent, failed):
+            self._leave_out(f"a result of {len(unsent)} metrics")
+            self._send_end(asked, {}, failed)
 
     def _send_end(
         self, asked: Mapping[str, object], values: Mapping[str, float], failed: Mapping[str, object]

@@ -9,6 +9,9 @@ T = TypeVar("T")
 _FLAGS = ("bool", "bool_")
 """The names of the types of flags, in Python and in numpy 1 and 2."""
 
+FLOATS = ("float16", "float32", "longdouble", "bfloat16")
+"""The names of numpy's types of numbers that are no Python floats, as ``float64`` is."""
+
 _EXACT = 1 << 53
 """Each whole number up to here is one that a ``float`` can be."""
 

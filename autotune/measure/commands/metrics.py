@@ -7,11 +7,15 @@ import math
 import os
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+from autotune.errors import listed
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.heard import Heard
 from autotune.measure.commands.patterns import by_patterns, how_to_read, without_colours
@@ -49,17 +53,17 @@ def read_metrics(
         case _:
             goal = next(m.name for m in metrics if m.goal)
             found, where = _from_last_line(ended, opened, goal), "in the JSON object it printed last"
-    values = {m.name: look_up(found, m.name) for m in metrics}
-    missing = [m.name for m in metrics if values[m.name] is None and m.is_judged]
+    values = _entries(found, [m.name for m in metrics])
+    missing = [m.name for m in metrics if values.get(m.name) is None and m.is_judged]
     if missing:
         named, known = ", ".join(map(repr, missing)), ", ".join(map(str, found)) or "nothing"
         if spec.metrics_from == "pattern":
             which = f"metric {named} matches" if len(missing) == 1 else f"metrics {named} match"
             why = f"the pattern of the {which} nothing that it printed"
             raise CommandCrashed(f"{why}{ended.last_words or ': it printed nothing'}", ended, why)
-        if nulls := [name for name in missing if name in found]:
+        if nulls := [name for name in missing if name in values]:
             raise CommandCrashed(f"the metric {', '.join(map(repr, nulls))} is null {where}", ended)
-        why = f"no metric {named} {where}; there is {known}{say_deeper(found, missing)}"
+        why = f"no metric {named} {where}; there is {known}{_say_deeper(found, missing)}"
         raise CommandCrashed(why, ended, missing_metric(found, why))
     typed = spec.metrics_from != "pattern"
     goals = {metric.name for metric in metrics if metric.goal}
@@ -68,6 +72,23 @@ def read_metrics(
         for name, value in values.items()
         if value is not None
     }
+
+
+def reported_metrics(found: Mapping[str, object], names: Collection[str], judged: str) -> dict[str, float]:
+    """The numbers of a report that was printed as ``found``; ``names`` may also be inside of inner objects.
+
+    ``judged`` is the metric that every report has: :class:`CommandCrashed` without it, or if it is no number.
+    It is NaN where ``null`` was printed, as JavaScript and orjson write NaN.
+    """
+    entries = {**found, **_entries(found, names)}
+    if judged not in entries:
+        known = listed(found) or "nothing else"
+        why = f"every report must bring the metric {judged!r}; there is {known}{_say_deeper(found, [judged])}"
+        raise CommandCrashed(why, mistake=missing_metric(found, why))
+    value = math.nan if entries[judged] is None else entries[judged]
+    spelt = {name: _spelt_out(entry) for name, entry in entries.items()}
+    numbers = {name: entry for name, entry in spelt.items() if isinstance(entry, (int, float))}
+    return {**numbers, judged: _number(judged, value, None, typed=True, judged=True)}
 
 
 def mark_as_old(file: Path) -> None:
@@ -180,36 +201,40 @@ def _from_file(file: Path, name: str) -> Mapping[str, object]:
         what = f"{name} is not JSON"
         raise CommandCrashed(f"{what}: {error}; {other}", mistake=what) from error
     if not isinstance(found, dict):
-        raise CommandCrashed(f"{name} holds no JSON object")
+        what = f"{name} holds no JSON object"
+        raise CommandCrashed(what, mistake=what)
     return found
 
 
-def look_up(found: Mapping[str, object], name: str) -> object:
-    """The entry of that name; ``jobs.0.p99`` may also be ``p99`` inside the first of the list ``jobs``."""
-    if name in found:
-        return found[name]
-    part: object = found
-    for key in name.split("."):
-        part = _inside(part, key)
-    return part
+def _entries(found: Mapping[str, object], names: Collection[str]) -> dict[str, object]:
+    """The entries of those names, as far as there are any.
+
+    ``jobs.0.p99`` may also be ``p99`` inside the first of the list ``jobs``.
+    """
+    entries = {}
+    for name in names:
+        with suppress(LookupError):
+            entries[name] = found[name] if name in found else reduce(_inside, name.split("."), found)
+    return entries
 
 
-def _inside(part: object, key: str) -> object:
-    if isinstance(part, Mapping):
-        return part.get(key)
-    if isinstance(part, list) and key.isdecimal() and int(key) < len(part):
+def _inside(part: Any, key: str) -> Any:
+    """Raises ``LookupError`` if there is no such part."""
+    if isinstance(part, list) and key.isdecimal():
         return part[int(key)]
-    return None
+    if isinstance(part, Mapping):
+        return part[key]
+    raise LookupError(key)
 
 
-def say_deeper(found: Mapping[str, object], missing: Sequence[str]) -> str:
+def _say_deeper(found: Mapping[str, object], missing: Sequence[str]) -> str:
     """What to write for missing metrics that are in inner objects; empty where they are not."""
     inside = [place for name in missing for place in islice(_places(found, name), 3)]
     return f": call the metric {', '.join(map(repr, inside))} in the space file" if inside else ""
 
 
 def _places(part: object, name: str, levels: int = 5) -> Iterator[str]:
-    """Where entries of that name lie inside, as :func:`look_up` takes it."""
+    """Where entries of that name lie inside, as :func:`_entries` takes it."""
     entries = part.items() if isinstance(part, Mapping) else enumerate(part) if isinstance(part, list) else ()
     for key, value in entries if levels else ():
         if isinstance(value, Mapping) and name in value:
@@ -217,7 +242,7 @@ def _places(part: object, name: str, levels: int = 5) -> Iterator[str]:
         yield from (f"{key}.{place}" for place in _places(value, name, levels - 1))
 
 
-def spelt_out(value: object) -> object:
+def _spelt_out(value: object) -> object:
     """NaN or an infinity for a text that spells it, as JSON has none; any other value as it is."""
     try:
         number = float(value) if isinstance(value, str) and "_" not in value else 0.0
@@ -230,13 +255,13 @@ _BEGINS_AS_NUMBER = re.compile(r"\s*[-+]?\.?[0-9]")
 _AS_NUMBER = ": write it as a number, without quotes, unit or commas"
 
 
-def _number(name: str, value: object, ended: Finished, typed: bool, judged: bool) -> float:
+def _number(name: str, value: object, ended: Finished | None, typed: bool, judged: bool) -> float:
     """The value of a metric as a number. Raises :class:`CommandCrashed` for anything else.
 
     ``typed``: it comes from JSON, where a text is not a number, except ``"nan"`` and ``"inf"``. ``judged``:
     the metric has a goal, and must not be a flag.
     """
-    value = spelt_out(value) if typed else value
+    value = _spelt_out(value) if typed else value
     try:
         if isinstance(value, (int, float)) and not (judged and isinstance(value, bool)):
             return float(value)

@@ -14,7 +14,7 @@ import numpy as np
 
 from autotune.measure.commands.crashed import CommandCrashed
 from autotune.measure.commands.leftovers import Leftovers
-from autotune.measure.commands.metrics import look_up, say_deeper, spelt_out
+from autotune.measure.commands.metrics import reported_metrics
 from autotune.measure.commands.placeholders import config_text, placeholder_values
 from autotune.measure.commands.run_listener import RunListener
 from autotune.measure.commands.run_protocol import VARIABLE as RUN_VARIABLE
@@ -186,13 +186,10 @@ def _report_line(listener: RunListener, metrics: Collection[str], line: str) -> 
     step = found.pop("step", None)
     if isinstance(step, float) and step.is_integer():
         step = int(step)
-    if isinstance(step, int) and not isinstance(step, bool):
-        named = found | {name: look_up(found, name) for name in metrics}
-        values = {name: spelt_out(value) for name, value in named.items()}
-        numbers = {name: value for name, value in values.items() if isinstance(value, (int, float))}
+    curve = listener.report.curve
+    if curve is not None and isinstance(step, int) and not isinstance(step, bool):
+        numbers = reported_metrics(found, metrics, curve.metric)
         try:
             listener.report(step, numbers)
         except (TypeError, ValueError) as error:
-            curve = listener.report.curve
-            where = say_deeper(found, [curve.metric]) if curve and curve.metric not in numbers else ""
-            raise CommandCrashed(f"{error}{where}: {line.strip()[:200]}") from error
+            raise CommandCrashed(f"{error}: {line.strip()[:200]}") from error

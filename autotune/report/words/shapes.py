@@ -72,48 +72,58 @@ def _line(result: Result, held_out: bool) -> str:
 def _matrix(matrix: Matrix, labels: list[str], width: int) -> Iterator[str]:
     """How many times worse each winner is on each workload than the best there: 1 is as good as the best.
 
-    ``-`` means that there is no value. A ratio of medians need not lie in the interval of the speed-up over
-    the default, which is taken from the ratios of the rounds.
+    Where some value is not above 0 there are no ratios, and the table has the values themselves. ``-`` means
+    that there is no value. A ratio of medians need not lie in the interval of the speed-up over the default,
+    which is taken from the ratios of the rounds.
     """
     if not matrix.configurations:
         return
-    name = matrix.metric.name
+    name, unit = matrix.metric.name, matrix.metric.unit
     heads = [_head(matrix, column) for column in range(len(matrix.configurations))]
-    if matrix.metric.goal == "minimize":
+    say = _ratios
+    if not matrix.has_ratios:
+        say = _values
+        yield f"{name} of each winner on each workload{f', in {unit}' if unit else ''} (medians):"
+    elif matrix.metric.goal == "minimize":
         yield f"{name} of each winner on each workload, over the best there (ratios of medians):"
     else:
         yield f"the best {name} on each workload, over that of each winner (ratios of medians):"
     yield f"  {'':{width}}" + "".join(f"{head:>12}" for head in heads)
     for label, cells in zip(labels, matrix.cells, strict=True):
-        yield f"  {label:{width}}" + "".join(f"{text:>12}" for text in _ratios(matrix, cells))
+        yield f"  {label:{width}}" + "".join(f"{text:>12}" for text in say(matrix, cells))
 
 
 def _head(matrix: Matrix, column: int) -> str:
+    """The studies whose winner a column is, as far as there is room: ``#12+#14``, or ``#123 +2``."""
     if column == matrix.default:
         return "default"
-    return "+".join(f"#{matrix.studies[row].id}" for row in sorted(matrix.found_by[column]))[:11] or "-"
+    won = [f"#{matrix.studies[row].id}" for row in sorted(matrix.found_by[column])]
+    said = "+".join(won) or "-"
+    return said if len(said) < 12 else f"{won[0]} +{len(won) - 1}"
 
 
 def _ratios(matrix: Matrix, cells: tuple[Cell, ...]) -> Iterator[str]:
     known = [cell.value for cell in cells if math.isfinite(cell.value)]
     best = (min if matrix.metric.goal == "minimize" else max)(known, default=math.nan)
     for cell in cells:
-        if not math.isfinite(cell.value) or min(best, cell.value) <= 0:
-            yield "-"
-        else:
-            yield f"{cell.value / best if matrix.metric.goal == 'minimize' else best / cell.value:.3f}"
+        ratio = cell.value / best if matrix.metric.goal == "minimize" else best / cell.value
+        yield f"{ratio:.3f}" if math.isfinite(ratio) else "-"
+
+
+def _values(matrix: Matrix, cells: tuple[Cell, ...]) -> Iterator[str]:
+    for cell in cells:
+        yield f"{cell.value:.4g}" if math.isfinite(cell.value) else "-"
 
 
 def _next(result: ManyResult, program: str, store_option: str) -> list[str]:
     study = f"--study {result.name}{store_option}"
     works = next((one for one in result.results if one.best is not None), None)
     label = (works or result.results[0]).study.label
-    winners = [
-        (f"{program} rule {study} -o rule.py", "a function that chooses for other workloads, and its regret"),
-        (f"{program} best --study {label}{store_option}", "what is best for one workload"),
-    ]
+    rule = f"{program} rule {study} -o rule.py", "a function that chooses for other workloads, and its regret"
+    best = f"{program} best --study {label}{store_option}", "what is best for one workload"
     commands = [
-        *(winners if works else []),
+        *([rule] if works and result.matrix.has_ratios else []),
+        *([best] if works else []),
         (f"{program} report {label}{store_option}", "one page: how sure, how found, what failed"),
         (f"{program} show --study {label}{store_option}", "its best trials, and how many failed"),
     ]

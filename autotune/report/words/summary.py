@@ -163,7 +163,7 @@ def _front(result: Result) -> list[str]:
 
 def _throughput(result: Result) -> list[str]:
     """A line if the trial with the most samples a second does not learn soonest."""
-    said = disagreement(result.trials, result.goals[0]) if result.goals else ""
+    said = disagreement(result.trials, result.metric)
     return [_row("throughput", said)] if said else []
 
 

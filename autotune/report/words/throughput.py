@@ -20,29 +20,29 @@ SAME = 0.05
 def disagreement(trials: Sequence[TrialRecord], goal: MetricSpec) -> str:
     """A sentence if the trial with the highest throughput is not the best by time to target, or by ``goal``.
 
-    A batch size that is tuned for throughput alone may need more samples than it saves. Empty if they are
-    the same trial, or throughput was not recorded.
+    A batch size that is tuned for throughput alone may need more samples than it saves. Empty if both
+    have about the same throughput, or it was not recorded.
     """
-    known = [t for t in trials if t.status is Status.OK and THROUGHPUT in t.metrics]
-    if len(known) < 2 or goal.name == THROUGHPUT:
+    needed = {THROUGHPUT, goal.name}
+    known = [t for t in trials if t.status is Status.OK and needed <= t.metrics.keys()]
+    if not known or goal.name == THROUGHPUT:
         return ""
-    fastest = max(known, key=lambda t: t.metrics[THROUGHPUT].value)
-    if any(TIME_TO_TARGET in t.metrics for t in known):
-        return _by_time(fastest, [t for t in known if TIME_TO_TARGET in t.metrics])
-    return _by_goal(fastest, [t for t in known if goal.name in t.metrics], goal)
+    fastest = max(known, key=_throughput)
+    reached = [t for t in known if TIME_TO_TARGET in t.metrics]
+    best = min(reached, key=_seconds) if reached else min(known, key=lambda t: goal.sign * _value(t, goal))
+    if _throughput(fastest) <= (1 + SAME) * _throughput(best):
+        return ""
+    return _by_time(fastest, best) if reached else _by_goal(fastest, best, goal)
 
 
-def _by_time(fastest: TrialRecord, reached: Sequence[TrialRecord]) -> str:
-    soonest = min(reached, key=lambda t: t.metrics[TIME_TO_TARGET].value)
-    if soonest.number == fastest.number:
-        return ""
-    least = soonest.metrics[TIME_TO_TARGET].value
+def _by_time(fastest: TrialRecord, soonest: TrialRecord) -> str:
+    least = _seconds(soonest)
     if TIME_TO_TARGET not in fastest.metrics:
         return (
             f"{_fast(fastest)}, but never came to the target; trial {soonest.number} did, at"
             f" {_rate(soonest)}, in {say_value(least, 's')}"
         )
-    times = fastest.metrics[TIME_TO_TARGET].value / least if least > 0 else float("inf")
+    times = _seconds(fastest) / least if least > 0 else float("inf")
     if times <= 1 + SAME:
         return ""
     return (
@@ -51,13 +51,8 @@ def _by_time(fastest: TrialRecord, reached: Sequence[TrialRecord]) -> str:
     )
 
 
-def _by_goal(fastest: TrialRecord, known: Sequence[TrialRecord], goal: MetricSpec) -> str:
-    if not known:
-        return ""
-    best = min(known, key=lambda t: goal.sign * t.metrics[goal.name].value)
-    if best.number == fastest.number or goal.name not in fastest.metrics:
-        return ""
-    values = [t.metrics[goal.name].value for t in (fastest, best)]
+def _by_goal(fastest: TrialRecord, best: TrialRecord, goal: MetricSpec) -> str:
+    values = _value(fastest, goal), _value(best, goal)
     if abs(values[0] - values[1]) <= SAME * abs(values[1]):
         return ""
     its, theirs = (say_value(value, goal.unit) for value in values)
@@ -67,9 +62,21 @@ def _by_goal(fastest: TrialRecord, known: Sequence[TrialRecord], goal: MetricSpe
     )
 
 
+def _value(trial: TrialRecord, metric: MetricSpec) -> float:
+    return trial.metrics[metric.name].value
+
+
+def _throughput(trial: TrialRecord) -> float:
+    return trial.metrics[THROUGHPUT].value
+
+
+def _seconds(trial: TrialRecord) -> float:
+    return trial.metrics[TIME_TO_TARGET].value
+
+
 def _fast(trial: TrialRecord) -> str:
     return f"trial {trial.number} has the most samples a second ({_rate(trial)})"
 
 
 def _rate(trial: TrialRecord) -> str:
-    return f"{trial.metrics[THROUGHPUT].value:,.0f} samples/s"
+    return f"{_throughput(trial):,.0f} samples/s"

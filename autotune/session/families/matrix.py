@@ -59,6 +59,11 @@ class Matrix:
         return tuple(FrozenMap(study.workload) for study in self.studies)
 
     @property
+    def has_ratios(self) -> bool:
+        """Whether every value is above 0, so that configurations can be compared by ratios."""
+        return not any(cell.value <= 0 for row in self.cells for cell in row)
+
+    @property
     def losses(self) -> NDArray[np.float64]:
         """Logarithms of the metric, smaller is better; shape (rows, columns), NaN where there is no value.
 

@@ -72,11 +72,12 @@ def test_set_that_no_knob_took_is_said(
 ) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     with autotune.run("train") as run:
-        parsed(run, "--set", "widht=8")
+        parsed(run, "--set", "widht=8", "--set", "momentum=0.9", "--set", "lr=0.1")
         run.knob("width", default=16)
-    said = capsys.readouterr().err
-    assert "--set widht=8 did nothing" in said
-    assert "did you mean 'width'" in said
+        run.knob("lr", default=0.5)
+    first, second = capsys.readouterr().err.splitlines()
+    assert "--set widht=8 did nothing" in first and "did you mean 'width'" in first
+    assert "--set momentum=0.9 did nothing" in second and second.endswith("the script has width, lr")
 
 
 def test_a_script_that_failed_is_not_told_that_it_has_no_knobs(

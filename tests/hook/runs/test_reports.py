@@ -160,6 +160,20 @@ def test_a_result_that_is_too_large_is_said_and_the_run_ends(
     assert "a result of 100000 metrics is too large and was not sent" in capsys.readouterr().err
 
 
+def test_the_defaults_of_a_script_are_kept_as_far_as_they_can_be_sent(search: Search) -> None:
+    """A default may be anything; one that is no number or short text does not keep the run from ending."""
+    kept = {"lr": 0.5, "width": 8, "kind": "adam", "bias": True}
+    others = {"sizes": [1, 2], "weights": np.zeros(3), "none": None, "seed": 1 << 80, "text": "x" * 100_000}
+    listener = search(**dict.fromkeys(kept | others, 1))
+    with autotune.run("train") as run:
+        for name, default in (kept | others).items():
+            run.knob(name, default)
+        run.report(1, loss=1.0)
+    listener.attend()
+    assert listener.heard.facts == {"own_defaults": kept}
+    assert listener.heard.never_asked(list(kept | others)) == "" and listener.heard.ended == 1
+
+
 def test_facts_are_sent_at_once_and_the_last_of_a_name_counts(search: Search) -> None:
     listener = search()
     with autotune.run("train") as run:

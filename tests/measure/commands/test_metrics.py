@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,21 +67,53 @@ def test_a_report_has_its_metrics_in_the_same_places_as_the_last_line(tmp_path: 
     ]
 
 
-def test_a_report_with_its_metric_inside_says_what_to_call_it(tmp_path: Path) -> None:
-    text = '{"step": 1, "val": {"time": 5}}'
-    objective = runner(tmp_path, *printing(text))
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        ({"val": {"time": 5}}, "must bring the metric 'time'; there is val: call the metric 'val.time' in"),
+        ({"x": 5, "y": 1}, "must bring the metric 'time'; there is x, y$"),
+        ({}, "must bring the metric 'time'; there is nothing else$"),
+        ({"time": "slow"}, "the metric 'time' is 'slow', which is no number$"),
+        ({"time": "5 ms"}, "'time' is '5 ms', which is no number: write it as a number, without quotes"),
+        ({"time": True}, "the metric 'time' is True, which is no number$"),
+    ],
+)
+def test_a_report_says_why_it_cannot_be_used(tmp_path: Path, report: dict[str, object], said: str) -> None:
+    objective = runner(tmp_path, *printing(json.dumps({"step": 1, **report})))
     objective.report = Reporter(Curve(3, "time", ()))
-    with pytest.raises(CommandCrashed, match=r"must bring the metric 'time'.*: call the metric 'val\.time'"):
+    with pytest.raises(CommandCrashed, match=said):
         measure(objective)
 
 
-def test_a_report_spells_nan_as_the_last_line_does(tmp_path: Path) -> None:
+def test_a_report_under_another_name_is_a_mistake_of_the_program(tmp_path: Path) -> None:
+    """It is the same in every trial, so that the search ends instead of trying them all."""
+    code = "import sys; print('{\"step\": 1, \"loss\": ' + sys.argv[1] + '}')"
+    objective = runner(tmp_path, *python(code), "{x}")
+    mistakes = []
+    for x in (1, 20):
+        objective.report = Reporter(Curve(3, "time", ()))
+        with pytest.raises(CommandCrashed) as crashed:
+            measure(objective, x=x)
+        mistakes.append(crashed.value.mistake)
+    assert mistakes[0] == mistakes[1] != ""
+
+
+@pytest.mark.parametrize(
+    ("metric", "report"),
+    [
+        ("time", '{"step": 1, "time": "nan"}'),
+        ("time", '{"step": 1, "time": null}'),
+        ("val.time", '{"step": 1, "val": {"time": null}}'),
+    ],
+)
+def test_a_report_may_spell_nan_as_json_can(tmp_path: Path, metric: str, report: str) -> None:
     """JSON has no such number; a training that diverged had crashed under early stopping."""
-    objective = runner(tmp_path, *printing('{"step": 1, "time": "nan"}'), "{x}")
-    outcome = Runner(objective, (TIME,), MeasureSettings()).measure(
-        lambda: Configuration({"x": 1}), 1, reporter=Reporter(Curve(3, "time", ()))
+    goal = replace(TIME, name=metric)
+    objective = runner(tmp_path, *printing(report), "{x}", metrics=(goal,))
+    outcome = Runner(objective, (goal,), MeasureSettings()).measure(
+        lambda: Configuration({"x": 1}), 1, reporter=Reporter(Curve(3, metric, ()))
     )
-    assert (outcome.status, outcome.message) == (Status.DIVERGED, "time is nan at step 1")
+    assert (outcome.status, outcome.message) == (Status.DIVERGED, f"{metric} is nan at step 1")
 
 
 def test_patterns_take_the_last_match_in_stdout_then_stderr(tmp_path: Path) -> None:
@@ -131,14 +164,32 @@ def test_a_metrics_file_in_the_folder_of_the_configuration(tmp_path: Path) -> No
         measure(objective, write=0)
 
 
-def test_a_metrics_file_that_is_no_json_is_a_mistake_of_the_program(tmp_path: Path) -> None:
-    code = "import sys; open('out.csv', 'w').write(f'{sys.argv[1]},0.5')"
-    objective = runner(tmp_path, *python(code), "{size}", metrics_from="file", metrics_file="out.csv")
-    with pytest.raises(CommandCrashed, match=r"out.csv is not JSON: .*, and read them with a pattern") as one:
-        measure(objective, size=1)
-    with pytest.raises(CommandCrashed) as other:
-        measure(objective, size=20)
-    assert one.value.mistake == other.value.mistake != ""
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("{size},0.5", r"out\.txt is not JSON: .*, and read them with a pattern"),
+        ("[{size}, 0.5]", r"out\.txt holds no JSON object$"),
+    ],
+)
+def test_a_metrics_file_of_another_form_is_a_mistake_of_the_program(
+    tmp_path: Path, written: str, said: str
+) -> None:
+    code = "import sys; open('out.txt', 'w').write(sys.argv[1])"
+    objective = runner(tmp_path, *python(code), written, metrics_from="file", metrics_file="out.txt")
+    mistakes = []
+    for size in (1, 20):
+        with pytest.raises(CommandCrashed, match=said) as crashed:
+            measure(objective, size=size)
+        mistakes.append(crashed.value.mistake)
+    assert mistakes[0] == mistakes[1] != ""
+
+
+def test_null_inside_another_object_is_no_missing_metric(tmp_path: Path) -> None:
+    objective = runner(
+        tmp_path, *printing('{"of": {"time": null}}'), metrics=(replace(TIME, name="of.time"),)
+    )
+    with pytest.raises(CommandCrashed, match=r"the metric 'of\.time' is null in the JSON object"):
+        measure(objective)
 
 
 def test_nan_is_passed_on(tmp_path: Path) -> None:

@@ -76,6 +76,22 @@ class TestPredictions:
         (expected,) = expectations(reason, [TIME], {})
         assert expected.off is None and "measured" not in expected.say()
 
+    @pytest.mark.parametrize(
+        ("logarithmic", "spread", "measured"), [(True, 0.5, 0.0), (True, 0.5, -1.0), (False, 0.0, 3.0)]
+    )
+    def test_without_a_scale_to_measure_by_stand_alone(
+        self, logarithmic: bool, spread: float, measured: float
+    ) -> None:
+        """Zero has no logarithm, and by a spread of zero everything is off beyond measure."""
+        reason = {**MODEL, "predicted": 2.0, "spread": spread, "logarithmic": logarithmic}
+        (expected,) = expectations(reason, [TIME], {"time": measured})
+        assert expected.off is None and "measured" not in expected.say()
+
+    def test_of_the_metric_itself_need_no_value_either(self) -> None:
+        reason = {**MODEL, "predicted": 2.0, "spread": 0.5, "logarithmic": False}
+        (expected,) = expectations(reason, [TIME], {})
+        assert (expected.low, expected.high, expected.off) == (1.5, 2.5, None)
+
     def test_of_several_goals_each_have_their_own(self) -> None:
         parts = {"predicted": 1.0, "spread": 0.1, "logarithmic": True}
         reason = {part: {"time": value, "rate": value} for part, value in parts.items()}
@@ -89,6 +105,15 @@ class TestPredictions:
 
 
 class TestWords:
+    def test_of_a_finale_say_who_is_measured_again(self) -> None:
+        reason = {"kind": "re-measurement", "label": "finalist 2"}
+        assert say_reason(reason, [TIME]) == ["measured again for the final comparison as finalist 2"]
+
+    def test_of_a_model_before_the_first_success_compare_with_nothing(self) -> None:
+        assert say_reason({**MODEL, "best": None, "predicted": 0.003}, [TIME]) == [
+            f"{KINDS['expected improvement']} (auto)"
+        ]
+
     def test_of_a_model_say_whether_it_explores(self) -> None:
         (text,) = say_reason({**MODEL, "predicted": 0.003}, [TIME])
         assert "exploiting: predicted to be better than the best so far, 4 ms (auto)" in text

@@ -58,3 +58,14 @@ def test_a_rule_that_failures_give_away_is_told_as_a_constraint(tmp_path: Path) 
     place = lines.index("a rule?        tile % (lanes * vector) == 0")
     assert lines[place + 1].endswith(" worked keep it")
     assert "constraints" in lines[place + 2]
+
+
+def test_that_the_fastest_training_is_not_the_best_is_told(tmp_path: Path) -> None:
+    metrics = (autotune.MetricSpec("loss", "minimize"), autotune.MetricSpec("samples_per_s"))
+    study = autotune.StudySpec("batches", Space([IntegerRange("a", 1, 4)]), metrics=metrics)
+    with autotune.ask_tell(study, store=str(tmp_path / "a.db")) as session:
+        (good, fast) = session.ask(2)
+        session.tell(good, metrics={"loss": 0.1, "samples_per_s": 400})
+        session.tell(fast, metrics={"loss": 0.5, "samples_per_s": 900})
+        lines = autotune.summarize(session.result()).splitlines()
+    assert [line for line in lines if line.startswith("throughput     trial 1 has the most samples a second")]

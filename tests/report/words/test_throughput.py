@@ -62,3 +62,18 @@ def test_it_says_nothing_where_there_is_nothing_to_say() -> None:
     assert disagreement([both], LOSS) == "" == disagreement([], LOSS)
     assert disagreement([trial(1, loss=0.1), trial(2, loss=0.2)], LOSS) == ""
     assert disagreement([both, worse], MetricSpec("samples_per_s", "maximize")) == ""
+
+
+def test_a_throughput_within_the_noise_is_not_called_the_highest() -> None:
+    """Of a search for a rate alone, all trainings are as fast; one of them always was by a hair."""
+    good, fast = trial(1, samples_per_s=500, loss=0.1), trial(2, samples_per_s=510, loss=0.9)
+    assert disagreement([good, fast], LOSS) == ""
+    soon, late = (
+        trial(number, samples_per_s=500 + number, time_to_target=float(number), loss=0.1) for number in (1, 2)
+    )
+    assert disagreement([soon, late], LOSS) == ""
+
+
+def test_a_loss_within_the_noise_is_not_called_the_best() -> None:
+    good, fast = trial(1, samples_per_s=400, loss=-0.5), trial(2, samples_per_s=500, loss=-0.49)
+    assert disagreement([good, fast], LOSS) == ""

@@ -261,10 +261,20 @@ COMES_BACK = [
 ]
 """To a bracket that counted as complete without it."""
 
+HEARD_OF_AFTER_ITS_END = [
+    ("joined", 0, 0.0, False),
+    ("joined", 1, 0.0, False),
+    ("heard", 0, 0.0, False),
+    ("ended", 1, 0.0, True),
+    ("heard", 1, -1.0, True),
+]
+"""From another search, which goes on with what was lost here. Its value is the better one."""
+
 
 @settings(max_examples=60)
 @given(EVENTS)
 @example(COMES_BACK)
+@example(HEARD_OF_AFTER_ITS_END)
 def test_what_is_asked_in_between_changes_nothing(events: list[tuple[str, int, float, bool]]) -> None:
     """Also where a trial joins a bracket that was closed, or is heard of after its end."""
     asked = successive_halving(EarlyStopping(max=9))

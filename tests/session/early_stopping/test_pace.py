@@ -20,6 +20,8 @@ def run(*reports: tuple[int, float], stood: int = 0) -> Pace:
     ("pace", "seconds"),
     [
         (run((1, 2.0)), 54.0),  # how much of it was the start cannot be known
+        (run((3, 6.0)), 54.0),
+        (run((1, 5.0), (2, 6.0)), 4.0 + 27.0),
         (run((1, 5.0), (2, 6.0), (3, 7.0)), 4.0 + 27.0),
         (run((1, 5.0), (9, 13.0), stood=3), 4.0 + 27.0),  # it had no checkpoint
         (run((4, 5.0), (9, 10.0), stood=3), 4.0 + 18.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,6 +65,25 @@ def test_the_table_says_which_way_its_ratios_are(tmp_path: Path) -> None:
     assert "the best rate on each workload, over that of each winner (ratios of medians):" in said
     [row] = [line for line in said.splitlines() if line.split()[:2] == ["m", "32"] and "2.000" in line]
     assert "1.000" in row
+
+
+def test_without_ratios_the_table_has_the_values_and_no_rule_is_offered(tmp_path: Path) -> None:
+    """A row of nothing but ``-`` was shown, and a command that could only fail."""
+    said = summarize_many(searched(tmp_path, least=-2.0))
+    assert "rate of each winner on each workload (medians):" in said
+    [row] = [line for line in said.splitlines() if line.split()[:2] == ["m", "32"] and "-2" in line]
+    assert row.split()[2:] == ["-2", "8"]
+    assert re.search(r"m 32 +8 .* better than the default by 10 \[10, 10\]", said)
+    assert "autotune rule" not in said and "autotune best" in said
+
+
+def test_a_winner_of_many_workloads_is_named_as_far_as_there_is_room(tmp_path: Path) -> None:
+    result = searched(tmp_path, least=10.0)
+    for number, said in [(1, " #1+#2"), (2000, " #2000+#2001"), (123_456, " #123456 +1")]:
+        studies = tuple(replace(study, id=number + i) for i, study in enumerate(result.matrix.studies))
+        text = summarize_many(replace(result, matrix=replace(result.matrix, studies=studies)))
+        [heads] = [line for line in text.splitlines() if line.split()[:1] == ["default"]]
+        assert heads.endswith(said)
 
 
 class OftenWaiting(autotune.Objective):

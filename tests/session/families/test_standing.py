@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from autotune.measure.outcome import Estimate, Outcome
 from autotune.session.families.standing import Follower
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
@@ -53,3 +54,18 @@ def test_it_is_the_same_whether_it_was_followed_or_read_at_once(tmp_path: Path, 
         propose(made, 4)
         standing = follower.standing(True)
         assert standing.tries == 4 and standing.closed
+
+
+@pytest.mark.parametrize(
+    ("ended", "best"),
+    [(outcome(Status.PRUNED, metrics={"time": Estimate.of_one(0.5)}), math.inf), (outcome(value=0.0), 0.0)],
+)
+def test_what_has_no_value_to_compare(tmp_path: Path, ended: Outcome, best: float) -> None:
+    """A trial that was stopped early has only the value it had come to, and 0 has no logarithm."""
+    (tmp_path / "objective.py").write_text("def measure(tile): return 1.0\n")
+    spec = parse_spec(SPACE.replace("GOAL", "minimize"), tmp_path / "space.yaml", {})
+    with Store.open(tmp_path / "s.db") as store:
+        made = bench(store)
+        [trial_id] = propose(made, 1)
+        store.finish(trial_id, ended)
+        assert Follower(store, made.study.id, spec).standing(False).bests == (best,)
