@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from files_of_kernel import cached
 from postgres_load import ACCOUNTS, Load, last_number, numbers_after, run_until_killed
+from postgres_programs import ProgramFailed
 from postgres_sales import DAYS, REGIONS, WINDOW, Sales
 from postgres_server import DURABLE, Server, ServerRefused
 from postgres_settings import is_as_told
@@ -33,8 +34,8 @@ _SUMS = {
 def check_settings(server: Server, told: Mapping[str, str]) -> None:
     """It is as durable as it has to be, and has the settings that it was told."""
     found = dict(server.ask("SELECT name, setting FROM pg_settings"))
-    for name, value in DURABLE.items():
-        if found[name] != value:
+    for name in DURABLE:
+        if found[name] != "on":
             raise WrongAnswer(f"what is acknowledged may be lost: {name} is {found[name]}")
     for name, value in told.items():
         if not is_as_told(value, found[name]):
@@ -92,13 +93,19 @@ def check_killed(server: Server, load: Load, told: Mapping[str, str], rng: np.ra
     acknowledged = run_until_killed(server, updates, int(rng.integers(MOST_SEED)), wanted)
     try:
         server.start(told)
-    except ServerRefused as error:
+        there = numbers_after(server, begin, load.clients)
+        _compare(there, acknowledged, begin)
+        check_sums(server, load.scale, before + sum(map(len, there)), accounts=True)
+    except (ServerRefused, ProgramFailed) as error:
         raise WrongAnswer(f"after SIGKILL the server does not recover: {error}") from None
-    there = numbers_after(server, begin, load.clients)
+
+
+def _compare(there: Sequence[Sequence[int]], acknowledged: Sequence[int], begin: int) -> None:
+    """Of each client its transactions after ``begin``, up to the last that it knows of or the one after."""
     for client, (numbers, known) in enumerate(zip(there, acknowledged, strict=True)):
-        if numbers != [begin + 1 + n for n in range(len(numbers))] or not 0 <= len(numbers) - known <= 1:
+        whole = list(numbers) == [begin + 1 + number for number in range(len(numbers))]
+        if not whole or not 0 <= len(numbers) - known <= 1:
             raise WrongAnswer(
                 f"after SIGKILL {len(numbers)} transactions of client {client} are there, of {known} that"
                 " were acknowledged and perhaps the one after them"
             )
-    check_sums(server, load.scale, before + sum(map(len, there)), accounts=True)

@@ -42,7 +42,7 @@ class Programs(ServerPrograms):
             extra_groups=() if account else None,
         )
         if done.returncode:
-            raise ProgramFailed(f"{name}: {telling_line(done.stderr) or f'exit code {done.returncode}'}")
+            raise ProgramFailed(telling_line(done.stderr) or f"{name}: exit code {done.returncode}")
         return done.stdout
 
     @contextmanager

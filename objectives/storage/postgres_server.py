@@ -18,8 +18,8 @@ from autotune.measure.libc import dying_with_parent, leave_namespace
 from autotune.measure.ownership import make_scratch
 from autotune.measure.workers.descendants import descendants, runs, signal_all
 
-DURABLE: Mapping[str, str] = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
-"""What no configuration can change."""
+DURABLE = ("fsync", "synchronous_commit", "full_page_writes")
+"""What is on, and no configuration can change."""
 
 _READY = "ready"
 """The last line of a server's ``postmaster.pid`` once it can be asked."""

@@ -53,12 +53,12 @@ def _text(value: Any, times: float) -> str:
         return "on" if value else "off"
     if isinstance(value, str):
         return value
-    return f"{value if value == CHOSEN_BY_SERVER else value * times:g}" if times < 1 else f"{value * times}"
+    return f"{value if value == CHOSEN_BY_SERVER else value * times:.12g}"
 
 
 def is_as_told(told: str, found: str) -> bool:
     """Whether the server has a setting as it was told it."""
-    if told == str(CHOSEN_BY_SERVER) or told == found:
+    if told in (str(CHOSEN_BY_SERVER), found):
         return True
     try:
         return float(told) == float(found)
@@ -67,7 +67,7 @@ def is_as_told(told: str, found: str) -> bool:
 
 
 def pgtune(memory_bytes: int, cores: int) -> dict[str, Any]:
-    """What PGTune advises for a machine with an SSD and a "mixed" load.
+    """What PGTune advises for a machine with an SSD and a "mixed" load, as settings in their own units.
 
     From ``configurationSlice.js`` of https://github.com/le0pard/pgtune: a quarter of the memory for shared
     buffers and three quarters as the planner's idea of the caches; for a sort half of what else there is,
@@ -82,14 +82,14 @@ def pgtune(memory_bytes: int, cores: int) -> dict[str, Any]:
     advised: dict[str, Any] = {
         "shared_buffers": shared // _KIB_A_PAGE,
         "effective_cache_size": memory * 3 // 4 // _KIB_A_PAGE,
-        "work_mem_kib": work,
+        "work_mem": work,
         "wal_buffers": max(32, min(shared * 3 // 100, 16384)) // _KIB_A_PAGE,
         "random_page_cost": 1.1,
         "effective_io_concurrency": 200,
         "jit": False,
         "wal_compression": "lz4",
         "min_wal_size": 1024,
-        "max_wal_size_mib": 4096,
+        "max_wal_size": 4096,
     }
     if cores >= 4:
         advised |= {

@@ -104,7 +104,7 @@ class PostgresStore(Objective):
         arrays = self._filled
         self._server = server = Server(self.programs)
         unpack(arrays, server.data, server.account)
-        told = {**settings_of(prepared), **DURABLE}
+        told = {**settings_of(prepared), **dict.fromkeys(DURABLE, "on")}
         try:
             server.start(told)
         except ServerRefused as error:
