@@ -19,13 +19,14 @@ from autotune.errors import InputError
 from autotune.measure.objective import Infeasible, WrongAnswer
 from autotune.measure.ownership import is_abandoned, sweep_scratch
 from autotune.measure.workers.descendants import runs
+from autotune.provenance.device import device_facts
 from autotune.space.reading.reader import read_spec
 from tests.objectives.beside import changed, importable, planted
 from tests.objectives.ready import SPACES
 from tests.objectives.storage.small import STORAGE, on_disk
 from tests.objectives.storage.small_postgres import small_postgres, why_no_server
 
-SPEC = read_spec(SPACES / "postgres-store.yaml", device={})
+SPEC = read_spec(SPACES / "postgres-store.yaml", device=device_facts())
 WHY_NOT = why_no_server()
 needs_server = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 
