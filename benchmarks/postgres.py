@@ -30,7 +30,7 @@ SPACE = Path(__file__).parents[1] / "searchspaces" / "postgres-store.yaml"
 WORKLOADS = {
     "as in the space": {},
     "updates": {"reads": 0, "reports": 0, "analyses": 0},
-    "analyses": {"reads": 60, "reports": 10, "analyses": 10, "transactions": 200},
+    "analyses": {"reads": 60, "reports": 10, "analyses": 8, "transactions": 200},
 }
 
 
