@@ -7,11 +7,14 @@ import errno
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _M_MMAP_THRESHOLD = -3
 _IN_OPEN = 0x20
+_CLONE_NEWUSER = 0x10000000
 
 
 def adopt_orphans() -> None:
@@ -39,6 +42,26 @@ def dying_with_parent() -> Callable[[], None]:
             os._exit(1)
 
     return before_exec
+
+
+def leave_namespace(flag: int, what: str) -> None:
+    """Into a namespace of one's own, of the kind that ``flag`` says (``CLONE_NEW...``); of a user namespace,
+    where the machine allows no other.
+
+    Raises ``OSError`` where none can be made, with ``what`` it was for.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(flag) == 0:
+        return
+    user, group = os.geteuid(), os.getegid()
+    if ctypes.get_errno() != errno.EPERM or libc.unshare(_CLONE_NEWUSER | flag) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"no namespace {what} can be made: {os.strerror(number)}")
+    with suppress(OSError):
+        Path("/proc/self/setgroups").write_text("deny")
+    with suppress(OSError):
+        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
 
 
 def flush_c_output() -> None:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from autotune.provenance import asking
+from autotune.provenance import asking, postgres
 from autotune.provenance.compiler import NoCompilerError, c_compiler
 from autotune.provenance.document import Documented
 from autotune.provenance.host.cgroup import Group, find_group
@@ -231,12 +231,18 @@ def postgresql() -> Capability:
     found = package(
         "psycopg", "psycopg", "a store that a team shares (postgresql://...)", 'pip install "psycopg[binary]"'
     )
-    server = shutil.which("postgres") or next(
-        iter(map(str, Path("/usr/lib/postgresql").glob("*/bin/postgres"))), ""
-    )
-    client = f"psycopg {found.detail}" if found.available else found.detail
-    detail = f"{client}; {f'a server is installed: {server}' if server else 'no server is installed here'}"
+    detail = f"psycopg {found.detail}" if found.available else found.detail
     return Capability("postgresql", found.available, detail, found.needed_for, found.remedy)
+
+
+def postgresql_server() -> Capability:
+    """A server that can be started here, with pgbench."""
+    needed = "the objective postgres-store"
+    try:
+        found = postgres.server_programs()
+    except postgres.NoServerError as error:
+        return Capability("postgresql server", False, str(error), needed, postgres.REMEDY)
+    return Capability("postgresql server", True, f"{found.version} in {found.folder}", needed)
 
 
 def package(module: str, distribution: str, needed_for: str, remedy: str) -> Capability:
@@ -265,6 +271,7 @@ PROBES: tuple[Callable[[], Capability], ...] = (
     performance_counters,
     sqlite,
     postgresql,
+    postgresql_server,
     lambda: package("torch", "torch", "training and inference objectives; optuna-gp", "pip install torch"),
     lambda: package("ray", "ray", "autotune's strategies within Ray Tune", "pip install ray"),
     lambda: package("optuna", "optuna", "the strategies optuna-*", "pip install optuna"),

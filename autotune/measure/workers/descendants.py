@@ -45,12 +45,12 @@ def ask_to_end(
     asked = list(processes())
     for number in (signal.SIGTERM, signal.SIGCONT):  # one that was stopped has to run for it
         signal_all(asked, number)
-    while any(map(_runs, {*asked, *processes()})) and time.monotonic() < deadline:
+    while any(map(runs, {*asked, *processes()})) and time.monotonic() < deadline:
         meanwhile()
         time.sleep(_NAP_SECONDS)
 
 
-def _runs(pid: int) -> bool:
+def runs(pid: int) -> bool:
     """Whether it has not ended; one that waits to be reaped has."""
     try:
         return stat_of(f"/proc/{pid}")[0] not in (b"Z", b"X")

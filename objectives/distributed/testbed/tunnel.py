@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import fcntl
 import os
 import socket
@@ -13,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.measure.groups.network import Joined
+from autotune.measure.libc import leave_namespace
 
 INTERFACE = "link0"
 TUN = "/dev/net/tun"
 
-_CLONE_NEWNET, _CLONE_NEWUSER = 0x40000000, 0x10000000
+_CLONE_NEWNET = 0x40000000
 _TUNSETIFF, _TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 _IFF_TUN, _IFF_NO_PI, _IFF_VNET_HDR = 0x0001, 0x1000, 0x4000
 _TUN_F_CSUM, _TUN_F_TSO4 = 0x01, 0x02
@@ -60,19 +59,8 @@ def address_of(number: int) -> str:
 
 
 def leave_network() -> None:
-    """Into a network namespace of one's own; of a user namespace, where the machine allows no other."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(_CLONE_NEWNET) == 0:
-        return
-    user, group = os.geteuid(), os.getegid()
-    if ctypes.get_errno() != errno.EPERM or libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"no network namespace can be made: {os.strerror(number)}")
-    with suppress(OSError):
-        Path("/proc/self/setgroups").write_text("deny")
-    with suppress(OSError):
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    """Into a network namespace of one's own."""
+    leave_namespace(_CLONE_NEWNET, "for a network")
 
 
 def open_tun() -> int:
