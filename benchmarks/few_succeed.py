@@ -187,6 +187,30 @@ def stencil(rng: Random) -> Failing:
     return Failing(space, log_time, Status.CRASHED)
 
 
+def pool(rng: Random) -> Failing:
+    """A server whose smallest sizes may not be larger than its largest ones: one in four starts."""
+    weight, best = rng.uniform(0.05, 0.4, 6), rng.uniform((4, 5.5, 0, 1.5, 1, 2), (7, 8, 2, 3, 3.5, 5))
+    heap = (16, 24, 32, 64, 96, 128, 192, 256)
+    space = Space(
+        [
+            OrderedValues("initial_heap", heap, default=32),
+            OrderedValues("heap", heap, default=128),
+            IntegerRange("least_workers", 1, 8, default=2),
+            IntegerRange("most_workers", 1, 8, default=4),
+            OrderedValues("batch", (1, 2, 4, 6, 12, 16), default=1),
+            OrderedValues("queue", (1, 4, 8, 16, 24, 32), default=32),
+        ]
+    )
+
+    def log_time(values: Values) -> float:
+        small, large, least, most, batch, queue = sizes = [values[knob.name] for knob in space.knobs]
+        if small > large or least > most or batch > queue:
+            return math.inf
+        return float(weight @ np.abs(np.log2(sizes) - best) ** 1.5)
+
+    return Failing(space, log_time, Status.CRASHED)
+
+
 PROBLEMS: dict[str, Callable[[Random], Failing]] = {
     "near a hidden place": ball,
     "sizes, memory not measured": sizes,
@@ -194,6 +218,7 @@ PROBLEMS: dict[str, Callable[[Random], Failing]] = {
     "libraries that do not go together": pairs,
     "ranks, rules not stated": ranks,
     "stencil, sizes to be divided": stencil,
+    "server, sizes in order": pool,
 }
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autotune.provenance.document import part_of
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.records import ResultRecord, StudyRecord, TrialRecord
+
+if TYPE_CHECKING:
+    from autotune.search.models.arrays import Floats
+    from autotune.search.models.hypotheses import Suspects
 
 SURE = 0.5
 """The least probability of a rule that is reported, among all that explain the same failures."""
@@ -98,11 +102,18 @@ def _found(heard: Sequence[Tried], workload: Mapping[str, Any]) -> tuple[Unstate
             continue
         breaks = unexplained & ~suspects.kept(logs)[:, 0]
         unexplained &= ~breaks
-        if suspects.probabilities[0] < SURE or breaks.sum() < LEAST:
+        if _probability(suspects, logs) < SURE or breaks.sum() < LEAST:
             continue
         text = constraint(names, suspects, logs[good])
         found.append(UnstatedRule(text, int(breaks.sum()), failures, int(good.sum())))
     return tuple(found)
+
+
+def _probability(suspects: Suspects, logs: Floats) -> float:
+    """That of the likeliest rule in any form: among powers of two, what is no larger divides as well."""
+    kept, knobs = suspects.kept(logs), suspects.exponents != 0.0
+    alike = (kept == kept[:, :1]).all(axis=0) & (knobs == knobs[:, :1]).all(axis=0)
+    return float(suspects.probabilities[alike].sum())
 
 
 def _whole_numbers(configurations: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -134,3 +134,16 @@ def test_a_fact_is_named_as_in_a_constraint(fact: str, said: str) -> None:
     ]
     (rule,) = unstated_rules(trials, {"workload": {fact: 720, "as_many": 720, "dtype": "float32"}})
     assert rule.constraint == said
+
+
+def test_of_sizes_in_order_the_rule_that_forbids_less_is_told() -> None:
+    """Every size that worked divides the other one, as no larger power of two does."""
+    failed, worked = [(1024, 64), (1024, 512), (512, 256)], [(64, 256), (256, 1024), (16, 128), (512, 512)]
+    trials = [
+        Tried({"initial": initial, "most": most, "threads": threads}, status, not status.failed)
+        for pairs, status in ((failed, Status.CRASHED), (worked, Status.OK))
+        for initial, most in pairs
+        for threads in (1, 2, 3)
+    ]
+    (rule,) = unstated_rules(trials, {})
+    assert rule.constraint == "initial <= most"

@@ -9,6 +9,7 @@ simple form is a hypothesis here:
 form           means, of a product or quotient of a few knobs   for example
 =============  ===============================================  ==========================================
 at most        it is no larger than some number                 ``threads_x * threads_y <= 1024``
+ordered        of two numbers: it is at most 1, or less         ``least <= most``
 whole          it is a whole number                             ``tile % (lanes * vector) == 0``
 equal          it is some number                                ``ranks * stages * replicas == 64``
 =============  ===============================================  ==========================================
@@ -29,6 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import betaln, logsumexp
@@ -38,8 +40,9 @@ from autotune.search.models.products import NEAR, Products, is_whole
 
 SOME = 0.2
 """The prior probability that there is a rule; and, once one is found, that there is another."""
-AT_MOST, WHOLE, EQUAL = 0.4, 0.4, 0.2
-"""The prior probability of each form, given that there is a rule."""
+AT_MOST, NO_LARGER, SMALLER, WHOLE, EQUAL = 0.25, 0.27, 0.1, 0.25, 0.13
+"""The prior probability of each form, given that there is a rule. Among powers of two one that is no larger
+divides, too: then the form that forbids less is the likelier one."""
 LEAST = 3
 """It takes so many unexplained failures for a rule to be looked for."""
 MOST_RULES = 6
@@ -53,6 +56,8 @@ COUNTED = 256
 """For so many of the likeliest hypotheses it is counted how many bounds they might have had."""
 LARGE = 300.0
 """A logarithm that is as good as infinite."""
+ONE, LESS = 0.0, -2.0 * NEAR
+"""The bounds of the logarithm of a quotient that is at most 1, and of one that is less."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,8 @@ def suspected(logs: Floats, good: Flags, *, facts: int = 0, bounds: bool = True)
         return
     values = products.exponents.T @ logs.T
     left = np.ones(len(logs), dtype=bool)
-    forms = (_at_most, _whole, _equal) if bounds else (_whole, _equal)
+    ordered = (partial(_ordered, ONE, NO_LARGER), partial(_ordered, LESS, SMALLER))
+    forms = (*((_at_most,) if bounds else ()), *ordered, _whole, _equal)
     for _ in range(MOST_RULES):
         if (left & ~good).sum() < LEAST:
             return
@@ -186,6 +192,17 @@ def _at_most(outcomes: _Outcomes) -> _Form:
     log_odds = np.where(found, outcomes.gain[within.sum(axis=1)], -np.inf)
     odds = math.log(AT_MOST) + outcomes.bounded(log_odds)
     return _Form(odds, np.full(len(odds), -np.inf), beyond - 4 * NEAR)
+
+
+def _ordered(bound: float, prior: float, outcomes: _Outcomes) -> _Form:
+    """That one of two numbers is no larger than the other, or smaller. Unlike others, this bound is known."""
+    exponents = outcomes.products.exponents
+    of_two = (np.count_nonzero(exponents, axis=0) == 2) & (exponents.sum(axis=0) == 0)
+    possible = of_two & ~outcomes.products.of_fact & (outcomes.most < bound + NEAR)
+    log_odds = np.full(len(possible), -np.inf)
+    log_odds[possible] = outcomes.gain[(outcomes.values[possible] < bound + NEAR).sum(axis=1)]
+    anything = np.full(len(log_odds), np.inf)
+    return _Form(math.log(prior) + log_odds, -anything, np.full(len(log_odds), bound))
 
 
 def _whole(outcomes: _Outcomes) -> _Form:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from autotune.search.models.arrays import Floats
-from autotune.search.models.hypotheses import Suspects
+from autotune.search.models.hypotheses import LESS, ONE, Suspects
 
 
 def constraint(names: Sequence[str], suspects: Suspects, worked: Floats) -> str:
@@ -22,6 +22,8 @@ def constraint(names: Sequence[str], suspects: Suspects, worked: Floats) -> str:
     under = [name for name, exponent in zip(names, exponents, strict=True) if exponent < 0]
     if suspects.whole[0]:
         return f"{_factor(over)} % {_factor(under)} == 0"
+    if suspects.high[0] in (ONE, LESS):
+        return f"{over[0]} {'<=' if suspects.high[0] == ONE else '<'} {under[0]}"
     sign = "==" if np.isfinite(suspects.low[0]) else "<="
     bound = _value(worked[int(np.argmax(worked @ exponents))], exponents)
     left, right = _times(bound.denominator, over), _times(bound.numerator, under)

@@ -44,6 +44,7 @@ def said(found: list[Suspects], logs: Floats, good: Flags) -> list[str]:
         (lambda at: at["lanes"] * at["threads"] <= 512, "lanes * threads <= 512"),
         (lambda at: at["tile"] * at["vector"] >= 96, "tile * vector >= 96"),
         (lambda at: at["lanes"] <= at["vector"], "lanes <= vector"),
+        (lambda at: at["lanes"] < at["vector"], "lanes < vector"),
         (lambda at: at["threads"] == 2 * at["tile"], "2 * tile == threads"),
     ],
 )
