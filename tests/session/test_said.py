@@ -48,6 +48,7 @@ def test_to_go_on_with_an_interrupted_search_takes_the_budget_that_it_had(
     patient = replace(result, reason="3 trials without an improvement")
     reached = replace(result, reason="trial 2 reached the target of 1000")
     below = replace(result, reason="trial 2 reached the target of -1000")
+    nothing = replace(result, reason="trial 2 reached the target of 0", metrics={})
     better = float(f"{0.9 * result.metrics['time'].value:.2g}")
     for ended, budget, options in [
         (patient, Budget(time=60.0, patience=3), " --time 60s --patience 6"),
@@ -55,6 +56,7 @@ def test_to_go_on_with_an_interrupted_search_takes_the_budget_that_it_had(
         (result, Budget(trials=4, patience=3), " --trials 10"),
         (reached, Budget(trials=30, target=1e3), f" --trials 30 --target={better:g}"),
         (below, Budget(target=-1e3), " --target=-1100"),
+        (nothing, Budget(trials=30, target=0.0), " --trials 30"),
         (interrupted, Budget(trials=30, target=0.125), " --trials 30 --target=0.125"),
         (interrupted, Budget(trials=30), " --trials 30"),
         (interrupted, Budget(time=60.0), " --time 60s"),

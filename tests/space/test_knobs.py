@@ -296,10 +296,21 @@ def test_the_values_of_ranges():
     assert list(IntegerRange("k", 1, 32, scale="log2").cells[0].values) == [1, 2, 4, 8, 16, 32]
     assert list(IntegerRange("k", -3, 5, 3).cells[0].values) == [-3, 0, 3]
     assert FloatRange("k", 0, 1, step=0.1).cells[0].values == tuple(n / 10 for n in range(11))
+    assert FloatRange("k", 0, 0.95, step=0.1).cells[0].values == tuple(n / 10 for n in range(10))
     assert FloatRange("k", 0, 1).cells == () and FloatRange("k", 0, 1).cardinality is None
     assert IntegerRange("k", 0, 10**15).cells[0].values[-1] == 10**15  # a range, not a list
     with pytest.raises(ValueError, match="continuous"):
         FloatRange("k", 0, 1).split(0.5)
+
+
+@pytest.mark.parametrize("parts", [3, 7, 11, 49, 101])
+def test_a_step_that_decimals_cannot_say_reaches_the_end_of_the_range(parts: int) -> None:
+    """11 times 0.09090909090909091 is a little more than 1, and 3 times a third a little less."""
+    knob = FloatRange("k", 0, 1, step=1 / parts)
+    (cell,) = knob.cells
+    assert cell.values == pytest.approx([n / parts for n in range(parts + 1)], abs=1e-12)
+    assert cell.values[-1] == 1.0
+    assert [knob.canonical(n / parts) for n in range(parts + 1)] == list(cell.values)
 
 
 def test_a_cell_is_called_as_a_rule_calls_it():

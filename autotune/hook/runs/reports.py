@@ -99,6 +99,8 @@ class Reports:
         for name in self._judged:  # a generator would make a report half as dear again
             value: Any = values.get(name)
             plain = isinstance(value, float) or type(value).__name__ in FLOATS  # for a tensor it would wait
+            if value is None and name in values:
+                return True  # is refused, whether or not a later report would replace it
             if plain and not -_INFINITE < value < _INFINITE:
                 return True
         return False

@@ -98,7 +98,7 @@ def _more(result: Result, budget: Budget) -> str:
     that reached its target needs a better one: a tenth better than what it found.
     """
     if budget.target is not None and result.reason.endswith(reached_target(budget.target)):
-        return _limits(replace(budget, target=_better(result, budget.target)))
+        return _limits(replace(budget, target=_better(result, budget.target) or None))
     if budget.patience and result.reason == out_of_patience(budget.patience):
         time = f" --time {as_duration(budget.time)}" if budget.time else ""
         trials = f" --trials {budget.trials}" if budget.trials else ""
@@ -121,7 +121,7 @@ def _limits(budget: Budget) -> str:
 
 
 def _better(result: Result, target: float) -> float:
-    """A tenth better than the target, or than what was found if that is better still."""
+    """A tenth better than the target, or than what was found if that is better still; 0 if that is 0."""
     sign = result.metric.sign
     found = result.metrics.get(result.metric.name)
     best = sign * target if found is None else min(sign * target, sign * found.value)

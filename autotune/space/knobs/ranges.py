@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from functools import cached_property
 from typing import Literal, TypeAlias, TypeVar
 
@@ -23,6 +23,8 @@ LARGEST = 2**53
 """Integers beyond this are not all exact as floats, so that positions would merge neighbours."""
 MOST_GRID_VALUES = 1_000_000
 """A float range with a finer grid than this is better left continuous."""
+_NEARLY = Decimal("1e-9")
+"""How near to the end of a range its last step must come to be the end, in steps."""
 
 
 class _Scaled(Ordered):
@@ -206,8 +208,14 @@ class FloatRange(_Scaled):
         if self.step is None:
             raise ValueError(f"{self.name!r} is continuous: it has no list of values")
         # In decimal, so that 0 to 1 in steps of 0.1 holds 0.3 and not 0.30000000000000004.
+        # A step that decimals cannot say, such as 1/11, still reaches the end of the range.
         low, high, step = (Decimal(repr(number)) for number in (self.low, self.high, self.step))
-        return tuple(float(low + n * step) for n in range(int((high - low) // step) + 1))
+        with localcontext(Context(prec=40)):
+            last = int((high - low) / step + _NEARLY)
+            values = [float(low + n * step) for n in range(last + 1)]
+            if abs(low + last * step - high) <= _NEARLY * step:
+                values[-1] = self.high
+        return tuple(values)
 
     @cached_property
     def _places(self) -> dict[float, int]:

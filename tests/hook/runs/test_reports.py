@@ -102,6 +102,14 @@ def test_a_metric_that_is_no_number_is_said_where_it_is_reported(search: Search,
         run.report(1, loss=value)
 
 
+def test_a_loss_that_is_missing_is_refused_whatever_is_reported_after_it(search: Search) -> None:
+    search(Following().reporter)
+    with pytest.raises(TypeError, match="metric 'loss' must be a number"), autotune.run("train") as run:
+        run.report(1, loss=0.5)
+        run.report(2, loss=None)
+        run.report(3, loss=0.4)
+
+
 def test_an_array_is_named_by_its_shape(search: Search) -> None:
     """Its numbers, on several lines, had left no room for the reason."""
     search()

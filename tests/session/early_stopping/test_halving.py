@@ -18,7 +18,7 @@ from autotune.session.early_stopping.halving import (
     hyperband,
     successive_halving,
 )
-from autotune.session.early_stopping.rules import Board, Rule, Verdict, place
+from autotune.session.early_stopping.rules import Board, Rule, Verdict, place, say_steps
 from autotune.space.spec import EarlyStopping
 
 SETTINGS = EarlyStopping(max=27, resource="epochs")
@@ -198,6 +198,12 @@ def test_a_bracket_that_nobody_joins_any_more_is_complete() -> None:
     moves = rule.moves(closed=True)
     assert moves.promoted == (0,) and set(moves.stopped) == {1, 2, 3}
     assert "2nd of 4 at 1 epoch," in moves.stopped[1]
+
+
+def test_one_of_the_resource_is_said_in_the_singular() -> None:
+    words = {"epochs": "epoch", "batches": "batch", "passes": "pass", "boxes": "box", "sizes": "size"}
+    assert [say_steps(1, many) for many in words] == [f"1 {one}" for one in words.values()]
+    assert say_steps(2, "boxes") == "2 boxes"
 
 
 def test_a_trial_that_failed_holds_nobody_up_and_is_not_replaced() -> None:
