@@ -9,11 +9,13 @@ default' is an answer.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from autotune.measure.outcome import Outcome
+from autotune.measure.outcome import Estimate, Outcome
 from autotune.session.execution.executor import Executor
 from autotune.session.finale.contender import DEFAULT, Contender
 from autotune.session.finale.disturbed import scattered, usual_stall, usual_wait
@@ -130,6 +132,7 @@ def remeasure(
     place = Place(study.record.id, ledger.session_id, study.segment.id)
     once = _round(contenders, seconds)
     limits = Rounds.of(spec, ledger.spent.seconds).among(len(contenders), once)
+    limits = replace(limits, gain=_gain_to_show(ledger, contenders))
     progress.defending(tuple(c.label for c in contenders), foreseen(contenders, limits, seconds))
     if before := take_up(ledger.store, place, contenders):
         progress.note(f"the finale goes on where it was cut short, with {before} readings that were taken")
@@ -207,18 +210,40 @@ def _drift(
     ledger: Ledger, contenders: Sequence[Contender], outcomes: Mapping[str, Outcome], winner: str
 ) -> dict[str, float]:
     """The factors by which the values differ from those of the search: of all, and of default to winner."""
-    store, study, goal = ledger.store, ledger.study.record.id, ledger.metric.name
     own = {c.label: c.configuration.hash for c in contenders if c.configuration is not None}
-    trials = store.numbered(study, [*store.numbers_of(study, list(own.values())).values()])
-    searched = {t.hash: t.metrics[goal] for t in trials if t.status is Status.OK and goal in t.metrics}
-    known = {label: outcomes[label].metrics for label in own if goal in outcomes[label].metrics}
-    again = {own[label]: metrics[goal].value for label, metrics in known.items()}
+    searched = _searched(ledger, contenders)
+    known = {label: outcomes[label].metrics for label in own if ledger.metric.name in outcomes[label].metrics}
+    again = {own[label]: metrics[ledger.metric.name].value for label, metrics in known.items()}
     moved = 1.0
     # Losses differ by so much from training to training, whatever the machine does.
     if is_speed(ledger.metric.goal, ledger.metric.unit):
         pair = own.get(DEFAULT, ""), own.get(winner, "")
         moved = shift(searched, again, *pair, minimize=ledger.metric.goal == "minimize")
     return {"drift": drift({own: was.value for own, was in searched.items()}, again), "shift": moved}
+
+
+def _gain_to_show(ledger: Ledger, contenders: Sequence[Contender]) -> float:
+    """How much better than the default the middle finalist was in the search, as a fraction.
+
+    The best one was perhaps the luckiest of many.
+    """
+    searched = {own: was.value for own, was in _searched(ledger, contenders).items()}
+    default = next((c.configuration for c in contenders if c.label == DEFAULT), None)
+    finalists = [c.configuration.hash for c in contenders if c.finalist and c.configuration is not None]
+    found = [searched[own] for own in finalists if own in searched]
+    usual = searched.get(default.hash) if default is not None else None
+    if not found or not usual:
+        return 0.0
+    return max(0.0, ledger.metric.sign * (usual - statistics.median(found)) / abs(usual))
+
+
+def _searched(ledger: Ledger, contenders: Sequence[Contender]) -> dict[str, Estimate]:
+    """What the search measured of the contenders, by the hash of the configuration."""
+    study, goal = ledger.study.record.id, ledger.metric.name
+    asked = [c.configuration.hash for c in contenders if c.configuration is not None]
+    numbers = ledger.store.numbers_of(study, asked).values()
+    trials = ledger.store.numbered(study, [*numbers])
+    return {t.hash: t.metrics[goal] for t in trials if t.status is Status.OK and goal in t.metrics}
 
 
 def succeeded(ledger: Ledger) -> list[TrialRecord]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -86,11 +87,16 @@ def read_in_rounds(
     rng = np.random.default_rng([spec.search.seed, before])
     first_seed = int(spec.search.seed) * MAX_ROUNDS + before
     began = monotonic()
-    deadline = began + limits.seconds
-    again_until = deadline if spec.search.early_stopping is None else began  # trainings are not run again
+    # Trainings are not run again.
+    again_until = began + limits.seconds if spec.search.early_stopping is None else began
     rounds = begun = min((contender.rounds for contender in contenders), default=0)
     most, least = _most_rounds(contenders, limits.most), limits.least
-    while rounds < most and not _are_enough(spec, contenders, rounds, least, late=monotonic() > deadline):
+    each = 0.0
+    while rounds < most:
+        taken = monotonic() - began
+        late = taken > limits.seconds and not limits.promising(_widest(spec, contenders), rounds, each, taken)
+        if _are_enough(spec, contenders, rounds, least, late=late):
+            break
         standing = [c for c in contenders if c.failure is None]
         for index in rng.permutation(len(standing)):
             if standing[index].rounds == rounds:
@@ -100,7 +106,8 @@ def read_in_rounds(
         # On a GPU, fresh inputs and warming up take longer than a reading; a trial does these only once. By
         # all rounds so far: a machine that stood still during one of them had left fewer than there was time
         # for.
-        least = limits.among(len(standing), (monotonic() - began) / (rounds - begun)).least
+        each = (monotonic() - began) / (rounds - begun)
+        least = limits.among(len(standing), each).least
     return rounds
 
 
@@ -139,15 +146,18 @@ def _known(spec: StudySpec, contenders: Sequence[Contender], within: float | Non
     ``None`` means the precision that the space file asks for. This depends on the noise, not on who is
     ahead, so that checking it after each round favours no one.
     """
-    goal = spec.goals[0].name
-    part = spec.measure.precision / 2 if within is None else within
-    for contender in contenders:
-        values = contender.values(goal)
-        if contender.failure is None and values:
-            e = estimate(values, spec.measure.confidence)
-            if (e.high - e.low) / 2 > part * abs(e.value):
-                return False
-    return True
+    return _widest(spec, contenders) <= (spec.measure.precision / 2 if within is None else within)
+
+
+def _widest(spec: StudySpec, contenders: Sequence[Contender]) -> float:
+    """Half of the widest interval of a contender, as a fraction of its value; 0 if there is none."""
+    values = [c.values(spec.goals[0].name) for c in contenders if c.failure is None]
+    known = [estimate(own, spec.measure.confidence) for own in values if own]
+    return max((_part(e.high - e.low, e.value) / 2 for e in known), default=0.0)
+
+
+def _part(width: float, value: float) -> float:
+    return width / abs(value) if value else math.inf if width else 0.0
 
 
 def _without_noise(spec: StudySpec, contenders: Sequence[Contender]) -> bool:

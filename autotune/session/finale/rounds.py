@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,14 @@ FEWEST_READINGS = 2
 SHARE = 0.2
 """The time for a finale, as a fraction of the search's limit of time, or of the time it took without one."""
 
+LONGER = 2.0
+"""By this factor a finale may be longer if that promises to tell a gain from the noise."""
+
+TOLD_APART = 0.4
+"""Half of an interval, as a fraction of a gain, that tells this gain from noise nine times in ten.
+
+The gain is then three and a half standard errors of the difference of two such values."""
+
 WORTH_MORE = 1.25
 """If a round does not fit into the time anyway, it may be longer by this factor for further finalists."""
 
@@ -48,6 +57,8 @@ class Rounds:
     """The time after which no round beyond ``least`` begins."""
     fewest: int
     """To how many ``least`` may be reduced if they do not fit into ``seconds``."""
+    gain: float = 0.0
+    """How much better than the default the finalists looked in the search, as a fraction; 0 if unknown."""
 
     @classmethod
     def of(cls, spec: StudySpec, searched: float | None = None) -> Rounds:
@@ -77,6 +88,17 @@ class Rounds:
     def longest(self, once: float) -> float:
         """About how many seconds the rounds take at most, if one takes ``once`` seconds."""
         return max(self.seconds, self.least * once)
+
+    def promising(self, widest: float, rounds: int, each: float, taken: float) -> bool:
+        """Whether more rounds of ``each`` seconds, in :data:`LONGER` times the time, would show the gain.
+
+        ``widest``: half of the widest interval after ``rounds`` rounds, as a fraction of its value.
+        ``taken``: seconds so far. The noise decides, and not who is ahead, so that going on favours no one.
+        """
+        further = int((LONGER * self.seconds - taken) / each) if each > 0 else self.most
+        then = min(self.most, rounds + further)
+        sought = TOLD_APART * self.gain
+        return then > rounds and sought < widest and widest * math.sqrt(rounds / then) <= sought
 
     def room(self, needed: float) -> float:
         """How many seconds one round may take. ``needed`` is what the indispensable contenders take.
