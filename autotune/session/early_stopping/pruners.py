@@ -81,6 +81,8 @@ class OptunaRule(Rule):
             with quiet("optuna"):
                 trial.report(self._sign * value, step)
                 self._pruned[number] = trial.should_prune()
+            if step >= self._settings.max and not self._pruned[number]:
+                self.ended(number, value)  # of trials that another session runs, nobody says that they ended
 
     def decide(self, number: int, step: int) -> Decision:
         if not self._pruned.get(number) or step < self._settings.min:

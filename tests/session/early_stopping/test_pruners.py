@@ -68,6 +68,17 @@ def test_it_stops_something_and_not_all(policy: str) -> None:
     assert 27 in stops and min(stops) < 27
 
 
+def test_what_another_session_has_completed_counts_as_complete() -> None:
+    """Its reports come from the store while both run, and the median is that of complete trials."""
+    rule = OptunaRule(settings("optuna-median"), LOSS)
+    for number in range(6):
+        for step in range(1, 28):
+            rule.heard(number, step, 0.1)
+    rule.joined(6)
+    rule.heard(6, 1, 0.9)
+    assert rule.decide(6, 1).verdict is Verdict.STOP
+
+
 @pytest.mark.parametrize("policy", ["optuna-successive-halving", "optuna-hyperband", "optuna-wilcoxon"])
 def test_a_rule_that_is_told_the_record_decides_the_same(policy: str) -> None:
     told = curves()
