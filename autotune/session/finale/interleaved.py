@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -94,7 +95,8 @@ def read_in_rounds(
     each = 0.0
     while rounds < most:
         taken = monotonic() - began
-        late = taken > limits.seconds and not limits.promising(_widest(spec, contenders), rounds, each, taken)
+        width = statistics.median(_widths(spec, contenders) or [0.0])
+        late = taken > limits.seconds and not limits.promising(width, rounds, each, taken)
         if _are_enough(spec, contenders, rounds, least, late=late):
             break
         standing = [c for c in contenders if c.failure is None]
@@ -146,14 +148,15 @@ def _known(spec: StudySpec, contenders: Sequence[Contender], within: float | Non
     ``None`` means the precision that the space file asks for. This depends on the noise, not on who is
     ahead, so that checking it after each round favours no one.
     """
-    return _widest(spec, contenders) <= (spec.measure.precision / 2 if within is None else within)
+    part = spec.measure.precision / 2 if within is None else within
+    return all(width <= part for width in _widths(spec, contenders))
 
 
-def _widest(spec: StudySpec, contenders: Sequence[Contender]) -> float:
-    """Half of the widest interval of a contender, as a fraction of its value; 0 if there is none."""
+def _widths(spec: StudySpec, contenders: Sequence[Contender]) -> list[float]:
+    """Half of the interval of each contender that has values, as a fraction of its value."""
     values = [c.values(spec.goals[0].name) for c in contenders if c.failure is None]
     known = [estimate(own, spec.measure.confidence) for own in values if own]
-    return max((_part(e.high - e.low, e.value) / 2 for e in known), default=0.0)
+    return [_part((e.high - e.low) / 2, e.value) for e in known]
 
 
 def _part(width: float, value: float) -> float:

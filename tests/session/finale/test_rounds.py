@@ -79,11 +79,12 @@ def test_a_finale_goes_on_where_that_would_show_the_gain_of_the_search() -> None
     rounds = Rounds.of(parse_spec(SPACE + "budget: {time: 100s}"), 100.0)  # 20 s, and 40 s at the longest
     assert not rounds.promising(0.1, 8, each=2.5, taken=20.0), "no gain is known"
     gained = replace(rounds, gain=0.2)
-    assert gained.promising(0.11, 8, each=2.5, taken=20.0)  # 0.078 after 16 rounds
-    assert not gained.promising(0.12, 8, each=2.5, taken=20.0)  # 0.085
-    assert not gained.promising(0.07, 8, each=2.5, taken=20.0), "it is shown already"
-    assert not gained.promising(0.081, 14, each=2.5, taken=39.0), "no further round fits"
-    assert gained.promising(0.081, 14, each=2.5, taken=37.0)
+    assert gained.promising(0.21, 8, each=2.5, taken=20.0)  # 0.148 after 16 rounds, and 0.15 is enough
+    assert not gained.promising(0.22, 8, each=2.5, taken=20.0)  # 0.156
+    assert gained.promising(0.09, 8, each=2.5, taken=20.0)
+    assert not gained.promising(0.08, 8, each=2.5, taken=20.0), "it is shown already"
+    assert not gained.promising(0.1, 14, each=2.5, taken=39.0), "no further round fits"
+    assert gained.promising(0.1, 14, each=2.5, taken=37.0)
     assert not gained.promising(0.1, 60, each=0.1, taken=20.0), "as many rounds as there may be"
 
 
