@@ -9,9 +9,7 @@ default' is an answer.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -30,6 +28,7 @@ from autotune.session.finale.fresh_processes import (
 from autotune.session.finale.interleaved import failed, outcomes_of, read_again
 from autotune.session.finale.kept_readings import KeptReadings, take_up
 from autotune.session.finale.rounds import ReadingSeconds, Rounds
+from autotune.session.finale.stakes import Stakes
 from autotune.session.finale.verdict import Standing, after_fresh_runs, default_stays, judge
 from autotune.session.ledger import Ledger
 from autotune.session.progress import Progress
@@ -69,6 +68,8 @@ def defend(
     if not of_several and all(contender.label == DEFAULT for contender in asked):
         return
     rounds = Rounds.of(spec, ledger.spent.seconds)
+    few = _round([*_entering(asked), *_optional(asked)[:1]], seconds)
+    rounds = rounds.facing(_stakes(ledger, asked), few)
     contenders = affordable(asked, rounds, seconds)
     if len(contenders) < len(asked):
         progress.note(
@@ -83,12 +84,21 @@ def defend(
 
 def affordable(contenders: Sequence[Contender], rounds: Rounds, seconds: ReadingSeconds) -> list[Contender]:
     """The contenders, without the last finalists if not all fit into the time; the first one always stays."""
-    optional = [c for c in contenders if c.finalist][1:]
-    entering = [c for c in contenders if c not in optional]
+    entering, optional = _entering(contenders), _optional(contenders)
     room = rounds.room(_share(entering, rounds, seconds))
     while optional and _share([*entering, *optional], rounds, seconds) > room:
         optional.pop()
     return [c for c in contenders if c in entering or c in optional]
+
+
+def _optional(contenders: Sequence[Contender]) -> list[Contender]:
+    """The finalists after the first one."""
+    return [c for c in contenders if c.finalist][1:]
+
+
+def _entering(contenders: Sequence[Contender]) -> list[Contender]:
+    """Those that are read in any case."""
+    return [c for c in contenders if c not in _optional(contenders)]
 
 
 def _share(contenders: Sequence[Contender], rounds: Rounds, seconds: ReadingSeconds) -> float:
@@ -131,8 +141,8 @@ def remeasure(
     spec, study, knew = ledger.spec, ledger.study, len(ledger.strategy.told)
     place = Place(study.record.id, ledger.session_id, study.segment.id)
     once = _round(contenders, seconds)
-    limits = Rounds.of(spec, ledger.spent.seconds).among(len(contenders), once)
-    limits = replace(limits, gain=_gain_to_show(ledger, contenders))
+    limits = Rounds.of(spec, ledger.spent.seconds).facing(_stakes(ledger, contenders), once)
+    limits = limits.among(len(contenders), once)
     progress.defending(tuple(c.label for c in contenders), foreseen(contenders, limits, seconds))
     if before := take_up(ledger.store, place, contenders):
         progress.note(f"the finale goes on where it was cut short, with {before} readings that were taken")
@@ -222,19 +232,12 @@ def _drift(
     return {"drift": drift({own: was.value for own, was in searched.items()}, again), "shift": moved}
 
 
-def _gain_to_show(ledger: Ledger, contenders: Sequence[Contender]) -> float:
-    """How much better than the default the middle finalist was in the search, as a fraction.
-
-    The best one was perhaps the luckiest of many.
-    """
-    searched = {own: was.value for own, was in _searched(ledger, contenders).items()}
-    default = next((c.configuration for c in contenders if c.label == DEFAULT), None)
-    finalists = [c.configuration.hash for c in contenders if c.finalist and c.configuration is not None]
-    found = [searched[own] for own in finalists if own in searched]
-    usual = searched.get(default.hash) if default is not None else None
-    if not found or not usual:
-        return 0.0
-    return max(0.0, ledger.metric.sign * (usual - statistics.median(found)) / abs(usual))
+def _stakes(ledger: Ledger, contenders: Sequence[Contender]) -> Stakes:
+    searched = _searched(ledger, contenders)
+    own = [c.configuration.hash for c in contenders if c.finalist and c.configuration is not None]
+    default = next((c.configuration.hash for c in contenders if c.label == DEFAULT and c.configuration), "")
+    finalists = [searched[one] for one in own if one in searched]
+    return Stakes.of(searched.get(default), finalists, ledger.metric.sign)
 
 
 def _searched(ledger: Ledger, contenders: Sequence[Contender]) -> dict[str, Estimate]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from autotune.session.finale.stakes import UNKNOWN, Stakes
 from autotune.space.configuration import Configuration
 from autotune.space.spec import StudySpec
 from autotune.store.records import TrialRecord
@@ -30,10 +30,6 @@ SHARE = 0.2
 LONGER = 2.0
 """By this factor a finale may be longer if that is likely to tell a gain from the noise."""
 
-TOLD_APART, LIKELY_TOLD_APART = 0.4, 0.75
-"""Half of the usual interval, as a fraction of a gain, that tells this gain from noise nearly always, and in
-two cases of three. (Simulated: four contenders, eight to sixteen rounds, the three finalists alike.)"""
-
 WORTH_MORE = 1.25
 """If a round does not fit into the time anyway, it may be longer by this factor for further finalists."""
 
@@ -56,8 +52,7 @@ class Rounds:
     """The time after which no round beyond ``least`` begins."""
     fewest: int
     """To how many ``least`` may be reduced if they do not fit into ``seconds``."""
-    gain: float = 0.0
-    """How much better than the default the finalists looked in the search, as a fraction; 0 if unknown."""
+    stakes: Stakes = UNKNOWN
 
     @classmethod
     def of(cls, spec: StudySpec, searched: float | None = None) -> Rounds:
@@ -88,17 +83,22 @@ class Rounds:
         """About how many seconds the rounds take at most, if one takes ``once`` seconds."""
         return max(self.seconds, self.least * once)
 
+    def facing(self, stakes: Stakes, once: float) -> Rounds:
+        """With as many more rounds at least as are likely to show the gain, if they fit into the time.
+
+        ``once``: seconds of a round of those that are read in any case.
+        """
+        fit = int(self.seconds / once) if once > 0 else FEWEST_ROUNDS
+        wanted = stakes.rounds_to_show(self.fewest, FEWEST_ROUNDS)
+        return replace(self, stakes=stakes, fewest=max(self.fewest, min(wanted, fit)))
+
     def promising(self, width: float, rounds: int, each: float, taken: float) -> bool:
         """Whether more rounds of ``each`` seconds would likely show the gain, in a time :data:`LONGER`.
 
-        ``width``: half of the usual interval after ``rounds`` rounds, as a fraction of its value.
-        ``taken``: seconds so far. The noise decides, and not who is ahead, so that going on favours no one.
+        ``width``: see :meth:`Stakes.shown_by`. ``taken``: seconds so far.
         """
         further = int((LONGER * self.seconds - taken) / each) if each > 0 else self.most
-        then = min(self.most, rounds + further)
-        if then <= rounds or width <= TOLD_APART * self.gain:
-            return False
-        return width * math.sqrt(rounds / then) <= LIKELY_TOLD_APART * self.gain
+        return self.stakes.shown_by(width, rounds, min(self.most, rounds + further))
 
     def room(self, needed: float) -> float:
         """How many seconds one round may take. ``needed`` is what the indispensable contenders take.

@@ -25,6 +25,7 @@ from autotune.session.finale.contender import Contender
 from autotune.session.finale.finale import _with_guests, in_turn, longest_silence
 from autotune.session.finale.kept_readings import KeptReadings, take_up
 from autotune.session.finale.rounds import FEWEST_ROUNDS, FEWEST_RUNS, MIN_ROUNDS, ReadingSeconds, Rounds
+from autotune.session.finale.stakes import Stakes
 from autotune.session.progress import Progress
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
@@ -463,7 +464,7 @@ def test_the_gain_to_show_is_that_of_the_middle_finalist(
     gains = []
 
     def spied(*arguments: Any, **options: Any) -> Any:
-        gains.append(arguments[3].gain)
+        gains.append(arguments[3].stakes.gain)
         return interleaved.read_again(*arguments, **options)
 
     monkeypatch.setattr(finale, "read_again", spied)
@@ -497,7 +498,7 @@ def rounds_of(
     both = [Contender(label, Configuration({"x": x})) for x, label in ((1, "the default"), (2, "trial 1"))]
     for contender, seconds in zip(both, (5.0, 0.1), strict=True):
         contender.entrant = Timed(seconds, noise, clock, *taken)
-    limits = replace(Rounds.of(spec, 40.0).among(2, once), gain=gain)
+    limits = Rounds.of(spec, 40.0).facing(Stakes(gain=gain), once).among(2, once)
     return interleaved.read_in_rounds(spec, both, limits)
 
 

@@ -12,6 +12,7 @@ from autotune.measure.outcome import Estimate
 from autotune.session.finale.contender import Contender
 from autotune.session.finale.finale import affordable, foreseen
 from autotune.session.finale.rounds import FEWEST_ROUNDS, MIN_ROUNDS, ReadingSeconds, Rounds
+from autotune.session.finale.stakes import Stakes
 from autotune.space.configuration import Configuration
 from autotune.space.reading.reader import parse_spec
 from autotune.status import Status
@@ -78,14 +79,23 @@ def test_whom_few_readings_are_enough_gets_few_rounds_where_they_are_slow(most: 
 def test_a_finale_goes_on_where_that_would_show_the_gain_of_the_search() -> None:
     rounds = Rounds.of(parse_spec(SPACE + "budget: {time: 100s}"), 100.0)  # 20 s, and 40 s at the longest
     assert not rounds.promising(0.1, 8, each=2.5, taken=20.0), "no gain is known"
-    gained = replace(rounds, gain=0.2)
-    assert gained.promising(0.21, 8, each=2.5, taken=20.0)  # 0.148 after 16 rounds, and 0.15 is enough
-    assert not gained.promising(0.22, 8, each=2.5, taken=20.0)  # 0.156
-    assert gained.promising(0.09, 8, each=2.5, taken=20.0)
-    assert not gained.promising(0.08, 8, each=2.5, taken=20.0), "it is shown already"
-    assert not gained.promising(0.1, 14, each=2.5, taken=39.0), "no further round fits"
-    assert gained.promising(0.1, 14, each=2.5, taken=37.0)
+    gained = rounds.facing(Stakes(gain=0.2), 2.5)
+    assert gained.promising(0.21, 8, each=2.5, taken=20.0)
+    assert not gained.promising(0.23, 8, each=2.5, taken=20.0)
+    assert not gained.promising(0.2, 14, each=2.5, taken=39.0), "no further round fits"
+    assert gained.promising(0.14, 14, each=2.5, taken=37.0)
     assert not gained.promising(0.1, 60, each=0.1, taken=20.0), "as many rounds as there may be"
+
+
+def test_noisy_readings_have_more_rounds_than_a_trial_has_readings_if_they_fit() -> None:
+    text = SPACE + "measure: {max_readings: 3}\nbudget: {time: 40s}"  # 8 s
+    rounds = Rounds.of(parse_spec(text), 40.0)
+    noisy = Stakes(gain=0.4, noise=0.2)
+    assert rounds.fewest == 3 and rounds.facing(Stakes(gain=0.4), 1.0).fewest == 3
+    assert rounds.facing(noisy, 1.0).fewest == 5
+    assert rounds.facing(noisy, 2.0).fewest == 4, "no more fit"
+    assert rounds.facing(noisy, 4.0).fewest == 3
+    assert rounds.facing(noisy, 0.0).fewest == 5
 
 
 def test_one_alone_is_compared_with_nobody_and_yet_read_twice() -> None:
