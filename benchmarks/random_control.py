@@ -41,9 +41,9 @@ class Compared:
     auto_over_random: Ratio | None
 
 
-def compare(name: str, seconds: float, seed: int, store: str) -> Compared:
-    """Search a ready space by each strategy, and read the answers beside one another."""
-    spec = read_spec(SPACES / f"{name}.yaml", device=device_facts())
+def compare(space: Path, seconds: float, seed: int, store: str) -> Compared:
+    """Search a space by each strategy, and read the answers beside one another."""
+    spec = read_spec(space, device=device_facts())
     order = STRATEGIES if seed % 2 == 0 else STRATEGIES[::-1]
     results = {strategy: _search(spec, strategy, seconds, seed, store) for strategy in order}
     best = {strategy: result.best for strategy, result in results.items()}
@@ -110,7 +110,7 @@ def rows(names: Sequence[str], seconds: float, seeds: Sequence[int], store: str)
     ratios = []
     for name in names:
         for seed in seeds:
-            one = compare(name, seconds, seed, store)
+            one = compare(SPACES / f"{name}.yaml", seconds, seed, store)
             ratios += [one.auto_over_random] if one.auto_over_random else []
             cells = [
                 name,
