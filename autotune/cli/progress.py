@@ -150,7 +150,7 @@ class LineProgress(Progress):
         if self.replayed:  # nothing is measured, and it takes no time worth naming
             self.write(f"comparing the recorded readings of {', '.join(entrants)}")
             return
-        known = f"about {say_seconds(seconds)}, or what the fewest rounds take"
+        known = f"about {say_seconds(seconds)}, or longer if readings are slow or noisy"
         self.write(f"measuring again, interleaved: {', '.join(entrants)} ({known})")
 
     def confirming(self, entrants: tuple[str, ...], runs: int, seconds: float) -> None:

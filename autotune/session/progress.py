@@ -56,7 +56,8 @@ class Progress:
     def defending(self, entrants: tuple[str, ...], seconds: float) -> None:
         """The loop is over; ``entrants`` are measured again, which takes about ``seconds``.
 
-        It may take longer: a minimum of rounds is read however long one takes.
+        It may take longer: a minimum of rounds is read however long one takes, and more of them where the
+        readings are noisy.
         """
 
     def confirming(self, entrants: tuple[str, ...], runs: int, seconds: float) -> None:
