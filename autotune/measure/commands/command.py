@@ -38,7 +38,7 @@ configuration was prepared in between, or another search has prepared anything t
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -141,30 +141,11 @@ class CommandRunner(Objective):
             goals = [metric.name for metric in self.metrics if metric.goal]
             listener = run.listener(self.report, goals, self.note_facts)
             try:
-                with listener, ended_with_run(self.spec.grace) as left:
-                    if self.spec.metrics_from == "wall":
-                        listener.give(self.worth_seconds)
-                    names = [metric.name for metric in self.metrics]
-                    ended = run.execute(self.spec.arguments, rng, listener, names)
-                if listener.heard.runs:
-                    self._has_runs.touch()
-                if ended.seconds >= SHORT_SECONDS:
-                    self._has_run_for_long.touch()
-                if listener.stopped is not None:
-                    raise listener.stopped
+                ended, left = self._execute(run, rng, listener)
             except Overlong:
-                goal = next(metric.name for metric in self.metrics if metric.goal)
-                return Sample({goal: self.worth_seconds}, cut_off=True)
+                return Sample({goals[0]: self.worth_seconds}, cut_off=True)
             except Stopped as stopped:
-                missed = self._missed(run, listener)
-                if missed.none_arrived or (missed.mistake and stopped.status is Status.OK):
-                    raise _unreached(missed) from stopped  # how good it was means nothing then
-                if stopped.status is Status.DIVERGED and self.report.curve is None:
-                    raise Diverged(stopped.message) from stopped
-                facts = listener.heard.facts
-                if missed.mistake and stopped.status is Status.PRUNED:  # it may have asked later
-                    facts |= {MISTAKE: missed.mistake}
-                return Sample({}, facts=facts)
+                return self._stopped(run, listener, stopped)
             if not ended.succeeded or listener.heard.has_failed:
                 raise listener.heard.failure() or self._crash(ended, listener.heard)
             missed = self._missed(run, listener)
@@ -173,6 +154,38 @@ class CommandRunner(Objective):
             metrics = read_metrics(self.spec, self.metrics, ended, file, listener.heard)
             facts = {**listener.heard.facts, **missed.facts, **({LEFT_RUNNING: left} if left else {})}
             return Sample(metrics, facts=facts) if facts else metrics
+
+    def _execute(
+        self, run: CommandRun, rng: np.random.Generator, listener: RunListener
+    ) -> tuple[Finished, Sequence[str]]:
+        """Run the command; returns how it ended, and what it left running.
+
+        Raises :class:`Stopped` if the run was ended on purpose.
+        """
+        with listener, ended_with_run(self.spec.grace) as left:
+            if self.spec.metrics_from == "wall":
+                listener.give(self.worth_seconds)
+            names = [metric.name for metric in self.metrics]
+            ended = run.execute(self.spec.arguments, rng, listener, names)
+        if listener.heard.runs:
+            self._has_runs.touch()
+        if ended.seconds >= SHORT_SECONDS:
+            self._has_run_for_long.touch()
+        if listener.stopped is not None:
+            raise listener.stopped
+        return ended, left
+
+    def _stopped(self, run: CommandRun, listener: RunListener, stopped: Stopped) -> Sample:
+        """What a run has come to that was ended on purpose; raises an error if that is a failure."""
+        missed = self._missed(run, listener)
+        if missed.none_arrived or (missed.mistake and stopped.status is Status.OK):
+            raise _unreached(missed) from stopped  # how good it was means nothing then
+        if stopped.status is Status.DIVERGED and self.report.curve is None:
+            raise Diverged(stopped.message) from stopped
+        facts = listener.heard.facts
+        if missed.mistake and stopped.status is Status.PRUNED:  # it may have asked later
+            facts |= {MISTAKE: missed.mistake}
+        return Sample({}, facts=facts)
 
     def _crash(self, ended: Finished, heard: Heard) -> CommandCrashed:
         if ended.succeeded:
