@@ -11,6 +11,19 @@ from autotune.report.numbers import say_count, say_seconds, say_value, say_whole
 
 def say_space(document: dict[str, Any]) -> list[str]:
     """What the knobs and the constraints leave, line by line."""
+    default = document["default"]
+    stands = indent("the default is feasible" if default["feasible"] else default["why"], "  ")
+    return [
+        *_say_size(document),
+        *_say_constraints(document),
+        *_say_knobs(document),
+        *(f"  {line.strip()}" for line in (document["too_rare"] or "").splitlines()),
+        stands,
+        *_say_first(document["first"]),
+    ]
+
+
+def _say_size(document: dict[str, Any]) -> Iterator[str]:
     count, between = document["feasible"], document["feasible_between"]
     feasible = _count(document["feasible_estimate"], document["feasible_estimate_between"])
     if count is None:
@@ -19,49 +32,55 @@ def say_space(document: dict[str, Any]) -> list[str]:
     knobs, continuous = say_count(document["knobs"], "knob"), ", ".join(document["continuous"])
     hanging = ", ".join(document["hanging"])
     if len(document["continuous"]) + len(document["hanging"]) == document["knobs"]:
-        lines = [f"{document['space']}: {knobs}, of continuous values: {continuous}"]
+        yield f"{document['space']}: {knobs}, of continuous values: {continuous}"
     else:
         combinations = say_count(document["cartesian"], "combination")
-        lines = [f"{document['space']}: {knobs}, {combinations}, {feasible} feasible"]
-        lines += [f"  continuous beside them: {continuous}"] if continuous else []
-    lines += (
-        [f"  not counted, since a continuous knob decides whether it is there: {hanging}"] if hanging else []
-    )
+        yield f"{document['space']}: {knobs}, {combinations}, {feasible} feasible"
+        if continuous:
+            yield f"  continuous beside them: {continuous}"
+    if hanging:
+        yield f"  not counted, since a continuous knob decides whether it is there: {hanging}"
+
+
+def _say_constraints(document: dict[str, Any]) -> Iterator[str]:
     for row in document["constraints"]:
         if row["removes"] is None:
             share = "a share" if row["share"] is None else _share(row["share"])
-            lines.append(f"  removes {share:>15}  of random draws  {row['rule']}")
+            yield f"  removes {share:>15}  of random draws  {row['rule']}"
             continue
         removes = _count(row["removes"], row["removes_between"])
         alone = _count(row["only_this_one"], row["only_this_one_between"])
         also = f"({alone} of them alone)  " if row["removes"] else ""
-        lines.append(f"  removes {removes:>15}  {also}{row['rule']}")
+        yield f"  removes {removes:>15}  {also}{row['rule']}"
     if document["uncounted"]:
-        lines.append(f"  its {document['uncounted']:,} constraints are too many to say what each removes")
+        yield f"  its {document['uncounted']:,} constraints are too many to say what each removes"
+
+
+def _say_knobs(document: dict[str, Any]) -> Iterator[str]:
+    """What is odd about single knobs."""
     for row in document["never"]:
         facts = ", ".join(f"{name} is {value!r}" for name, value in row["facts"].items())
-        lines.append(f"  {row['knob']} never exists here: {row['when']}, but {facts}")
+        yield f"  {row['knob']} never exists here: {row['when']}, but {facts}"
     for row in document["absent"]:
-        lines.append(f"  {row['knob']} exists in no configuration: nothing feasible has {row['when']}")
+        yield f"  {row['knob']} exists in no configuration: nothing feasible has {row['when']}"
     for row in document["steep"]:
         ends = " to ".join(say_value(row[end], "", 3) for end in ("low", "high"))
-        lines.append(
+        yield (
             f"  {row['knob']} goes from {ends} on a linear scale, so that nine in ten draws are above"
             f" {say_value(row['tenth'], '', 2)}: where ratios matter write scale: log"
         )
     for row in document["left_empty"]:
-        lines.append(
+        yield (
             f"  where {row['knob']} does not exist, '{row['option']}' stands without a value in a text of the"
             " command: an argument, a variable or a line of its own is left out then"
         )
-    if document["too_rare"]:
-        lines += [f"  {line.strip()}" for line in document["too_rare"].splitlines()]
-    default = document["default"]
-    lines.append(indent("the default is feasible" if default["feasible"] else default["why"], "  "))
-    given, not_tried = document["first"]["given"], document["first"]["passed_over"]
+
+
+def _say_first(first: dict[str, Any]) -> Iterator[str]:
+    given, not_tried = first["given"], first["passed_over"]
     if given:
-        lines.append(f"  {given - len(not_tried)} of {say_count(given, 'configuration')} to try first")
-    return [*lines, *(f"  {why}" for why in not_tried)]
+        yield f"  {given - len(not_tried)} of {say_count(given, 'configuration')} to try first"
+    yield from (f"  {why}" for why in not_tried)
 
 
 def say_time(time: dict[str, Any]) -> Iterator[str]:
