@@ -49,10 +49,11 @@ class Rounds:
     least: int
     most: int
     seconds: float
-    """The time after which no round beyond ``least`` begins."""
+    """The time after which no round beyond ``least`` begins, unless it is :meth:`promising`."""
     fewest: int
     """To how many ``least`` may be reduced if they do not fit into ``seconds``."""
     stakes: Stakes = UNKNOWN
+    """What they have to tell from noise."""
 
     @classmethod
     def of(cls, spec: StudySpec, searched: float | None = None) -> Rounds:
