@@ -154,6 +154,7 @@ class _Reader:
         values = self.values(parameter.get("Values"), where)
         wrong = [v for v in values if not isinstance(v, KINDS[kind]) or not can_be_written(v)]
         wrong += [v for v in values if kind == "bool" and v not in (0, 1)]
+        wrong += [v for v in values if kind == "uint" and isinstance(v, int) and v < 0]
         if wrong or not values:
             message = f"{name} can be {wrong[0]!r}" if wrong else f"{name} has no values"
             finite = "finite " if kind == "float" else ""

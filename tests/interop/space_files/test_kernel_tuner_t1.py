@@ -222,6 +222,8 @@ def test_a_default_that_violates_the_conditions_is_replaced_and_said(tmp_path: P
         ([parameter("a", "[0, 1, 2]", "bool")], [], "T1.json:10:20: a can be 2"),
         ([parameter("a", 4)], [], "T1.json:10:19: the Values are 4"),
         ([parameter("a", None)], [], "T1.json:10:19: there are no Values"),
+        ([parameter("a", "[4, 0, -1]", "uint")], [], "T1.json:10:20: a can be -1"),
+        ([parameter("a", "['x', -1]", "uint")], [], "a can be 'x'"),
         ([parameter("a", "[1]", "half")], [], "a is of type 'half'"),
         (
             [parameter("a", "range(10**9)")],
