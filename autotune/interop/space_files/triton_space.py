@@ -87,8 +87,9 @@ def chosen(kernel: str, found: Mapping[str, _Kernel], file: Path, unseen: str) -
             hint = unseen
         if KERNEL_TUNER in text:
             hint = (
-                "of a script for Kernel Tuner it converts the T1 file; what it has measured comes in by "
-                "autotune import CACHE.json, where tune_kernel(..., cache='CACHE.json') has written that"
+                "of a script for Kernel Tuner it converts what stands in its call of tune_kernel(...); what "
+                "it has measured comes in by autotune import CACHE.json, where "
+                "tune_kernel(..., cache='CACHE.json') has written that"
             )
         raise InputError(Problem("nothing here is decorated with triton.autotune", where, hint=hint))
     names = ", ".join(found)

@@ -441,6 +441,7 @@ def test_a_list_whose_rules_would_be_too_long_is_all_in_and_said_so(tmp_path: Pa
 
 
 def test_a_script_for_kernel_tuner_is_told_the_way(tmp_path: Path) -> None:
+    """It was told to convert the T1 file, though a call in it is converted as well."""
     script = tmp_path / "script.py"
     called = "tune_kernel('add', 'add.cu', 1000, [], {'x': [1, 2]})\n"
     for text in (
@@ -448,7 +449,7 @@ def test_a_script_for_kernel_tuner_is_told_the_way(tmp_path: Path) -> None:
         f"import kernel_tuner as kt\nkt.{called}",
     ):
         script.write_text(text)
-        with pytest.raises(InputError, match="of a script for Kernel Tuner"):
+        with pytest.raises(InputError, match="of a script for Kernel Tuner it converts what stands in its"):
             convert(script)
     script.write_text("def autotune_kernel(kernel):\n    return tuned(kernel)\n")  # that is something else
     with pytest.raises(InputError) as raised:
