@@ -19,8 +19,8 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 Called = Definition | ast.Lambda
 
-HARMLESS = METHOD_NAMES | {"print", "pprint", "debug", "info", "warning", "warn", "error"}
-"""Functions that change nothing of what they are given: those that are carried out, and those that say it."""
+HARMLESS = METHOD_NAMES | {"print", "pprint", "debug", "info", "warning", "warn", "error", "tune_kernel"}
+"""Functions that change nothing of what they are given: those carried out, or that say it or tune with it."""
 
 
 def slice_of(body: Sequence[ast.stmt], nodes: Sequence[ast.AST], changes: Changes) -> list[ast.stmt]:

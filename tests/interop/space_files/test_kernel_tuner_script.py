@@ -328,6 +328,23 @@ def test_one_of_several_kernels_must_be_named(tmp_path: Path) -> None:
         convert(file, "reduc")
 
 
+@pytest.mark.parametrize("called", ["tune_kernel", "kernel_tuner.tune_kernel"])
+def test_kernels_may_be_tuned_with_the_same_parameters(tmp_path: Path, called: str) -> None:
+    """Those of the second were not understood: the first call might have changed them."""
+    text = f"""import kernel_tuner
+from kernel_tuner import tune_kernel
+params = dict(x=[1, 2, 4], y=[1, 2])
+limits = ["x <= 2"]
+{called}("add", "add.cu", 1, [], params, restrictions=limits)
+params["x"].append(8)
+{called}("reduce", "add.cu", 1, [], params, restrictions=[*limits, "y == 1"])
+"""
+    file = write(tmp_path, text)
+    assert convert(file, "add").knobs == {"x": (1, 2, 4), "y": (1, 2)}
+    assert convert(file, "reduce").knobs == {"x": (1, 2, 4, 8), "y": (1, 2)}
+    assert len(convert(file, "reduce").checked().feasible) == 2
+
+
 def test_parameters_may_come_from_another_file_beside_the_script(tmp_path: Path) -> None:
     (tmp_path / "common.py").write_text("def limits(most):\n    return [f'block_size_x <= {most}']\n")
     text = SCRIPT.replace("import numpy", "import numpy\nfrom common import limits")
