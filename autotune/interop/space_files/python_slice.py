@@ -149,9 +149,15 @@ class Changes:
         return (self._reached(changed) - own) | declared
 
     def _given(self, call: ast.Call) -> set[str]:
-        """The names that a function or class of the source is given."""
-        if isinstance(call.func, ast.Attribute) or not self._reached(_root(call.func)) & {*self._definitions}:
+        """The names that a function or class of the source is given.
+
+        Also that of a list whose method is called by another name: ``add = configs.append``.
+        """
+        if isinstance(call.func, ast.Attribute):
             return set()
+        called = self._reached(_root(call.func))
+        if not called & {*self._definitions}:
+            return called - {*_root(call.func)}
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         return {one.id for one in given if isinstance(one, ast.Name)}
 

@@ -203,6 +203,10 @@ def test_what_imported_decorators_are_given_is_worked_out_and_only_the_function_
         ("from lib import more\nx = [1]\nmore(x)", "what more() does", "kernels.py:3:1"),
         ("x = [[1]]\nfor y in x:\n    more(y)", "what more() does", "kernels.py:3:5"),
         ("x = [1]\ndef f():\n    more(many=[x])\nf()", "what more() does", "kernels.py:3:5"),
+        ("x = [1]\nadd = x.append\nadd(2)", "what add() does", "kernels.py:3:1"),
+        ("x = [1]\nby = {'add': x.append}\nby['add'](2)", "not known here", "kernels.py:3:1"),
+        ("x = [1]\ndef f(y):\n    add = x.append\n    add(y)\nf(2)", "not understood", "kernels.py:3:11"),
+        ("x, *y = [1]", "a * in what is assigned to", "kernels.py:1:1"),
         ("x = [1]\nclass C:\n    x.pop()", "not understood", "kernels.py:2:1"),
         (
             "x = [1]\nclass C:\n    def m(self):\n        x.pop()\nC().m()",
