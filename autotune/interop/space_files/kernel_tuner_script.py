@@ -15,7 +15,13 @@ from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.interop.space_files.kernel_tuner_space import Gathered, workload_of
-from autotune.interop.space_files.package_files import File, Files, imports_in, read_source
+from autotune.interop.space_files.package_files import (
+    File,
+    Files,
+    imports_in,
+    notes_of_hidden_changes,
+    read_source,
+)
 from autotune.interop.space_files.package_values import Package
 from autotune.interop.space_files.python_frame import Frame
 from autotune.interop.space_files.python_operators import FUNCTIONS
@@ -90,6 +96,7 @@ class _Script:
                 self.restrict(given["restrictions"], restriction, knobs)
         self.note_threads(knobs, self.gathered.constraints)
         self.note_goal(given)
+        self.gathered.notes += notes_of_hidden_changes(self.module.tree)
         about = f"The space of tune_kernel for {name} ({self.file.name}:{call.lineno})."
         return self.gathered.space(name, about, self.file, knobs, self.workload(given, call))
 

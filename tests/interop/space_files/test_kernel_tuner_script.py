@@ -345,6 +345,11 @@ params["x"].append(8)
     assert len(convert(file, "reduce").checked().feasible) == 2
 
 
+def test_what_a_script_may_change_unseen_is_said(tmp_path: Path) -> None:
+    notes = convert(write(tmp_path, SCRIPT.replace("RESTRICTIONS", "[]") + "exec('LIMIT = 3')\n")).notes
+    assert "what exec on line 21 may change is not followed." in notes
+
+
 def test_parameters_may_come_from_another_file_beside_the_script(tmp_path: Path) -> None:
     (tmp_path / "common.py").write_text("def limits(most):\n    return [f'block_size_x <= {most}']\n")
     text = SCRIPT.replace("import numpy", "import numpy\nfrom common import limits")

@@ -183,6 +183,18 @@ def test_a_key_that_the_kernel_lacks_is_no_fact_of_the_workload(tmp_path: Path) 
     assert note in converted.notes
 
 
+def test_what_a_source_may_change_unseen_is_said(tmp_path: Path) -> None:
+    """A list that ``exec`` or ``globals()`` changes was taken as it stood there, without a word."""
+    first = "import sys\nglobals()['X'] = 2\nexec('X = 3')\nsys.modules[__name__].X = 4\nprint(vars(sys))\n"
+    notes = convert(write(tmp_path, first + LISTED)).notes
+    assert [note for note in notes if "may change" in note] == [
+        "what globals on line 5 may change is not followed.",
+        "what exec on line 6 may change is not followed.",
+        "what sys.modules on line 7 may change is not followed.",
+    ]
+    assert not any("may change" in note for note in convert(write(tmp_path, LISTED)).notes)
+
+
 @pytest.mark.parametrize("key", ['{"N", "M"}', '"MN"', '("M", "N")'])
 def test_a_key_is_whatever_triton_goes_through(tmp_path: Path, key: str) -> None:
     converted = convert(write(tmp_path, LISTED.replace('["M", "N"]', key)))
