@@ -367,6 +367,7 @@ def test_an_unknown_unit_is_named(tmp_path: Path) -> None:
         ({"correctness": 0}, Status.WRONG),
         ({"invalidity": "correct", "value": "CompilationFailedConfig"}, Status.INFEASIBLE),
         ({"invalidity": "runtime", "status": "out-of-memory"}, Status.OUT_OF_MEMORY),
+        ({"value": 1e20, "unit": "ns"}, Status.CRASHED),  # that is no time, whatever its unit
         ({"status": "no such status"}, Status.OK),
     ],
 )
