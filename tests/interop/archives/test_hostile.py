@@ -148,6 +148,7 @@ WRONG: dict[str, tuple[str, int, Callable[[Any], None], str]] = {
     "no goal": (STUDY, 0, sets("metrics", []), "no metric has a goal"),
     "a document of text": (STUDY, 0, sets("document", "x"), "document is no object"),
     "a parent that is not there": (STUDY, 0, sets("parent", 5), "its parent is no other study"),
+    "a parent of text": (STUDY, 0, sets("parent", "0"), "parent is no whole number"),
     "a parent that it is itself": (STUDY, 0, sets("parent", 1), "its parent is no other study"),
     "a flag of text": (STUDY, 0, sets("replayed", "no"), "neither true nor false"),
     "a next number that is taken": (STUDY, 0, sets("next_number", 1), "its next trial is to be number 1"),
