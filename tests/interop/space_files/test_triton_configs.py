@@ -236,9 +236,11 @@ def test_an_option_of_none_is_one_that_is_not_said(tmp_path: Path) -> None:
 
 def test_a_list_that_is_changed_behind_the_decorator_is_said(tmp_path: Path) -> None:
     later = "matmul.configs = matmul.configs[:1]\ndef bench():\n    matmul.configs.append(1)\n"
+    later += "other.configs.clear()\n"
     notes = convert(write(tmp_path, LISTED + later)).notes
     assert "line 24 changes matmul.configs, which is not followed." in notes
     assert "line 26 changes matmul.configs, which is not followed." in notes
+    assert not any("line 27" in note for note in notes), "that is of another kernel"
 
 
 @pytest.mark.parametrize(
