@@ -146,7 +146,10 @@ class Changes:
         assigned = itertools.chain.from_iterable(map(assigned_by, ast.iter_child_nodes(called)))
         changed = {*assigned, *_altered(called), *_handed(called)}
         changed = changed.union(*map(self._given, (part for part in parts if isinstance(part, ast.Call))))
-        return (self._reached(changed) - own) | declared
+        itself = (
+            {called.name} if isinstance(called, ast.FunctionDef) and changed & _made_once(called) else set()
+        )
+        return (self._reached(changed) - own) | declared | itself
 
     def _given(self, call: ast.Call) -> set[str]:
         """The names that a function or class of the source is given.
@@ -160,6 +163,12 @@ class Changes:
             return called - {*_root(call.func)}
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         return {one.id for one in given if isinstance(one, ast.Name)}
+
+
+def _made_once(function: ast.FunctionDef) -> set[str]:
+    """Arguments with a list or the like as default: it is the same in all calls, and one may change it."""
+    lists = ast.List, ast.Dict, ast.Set, ast.Call
+    return {name for name, default in defaults_of(function.args) if isinstance(default, lists)}
 
 
 def _names_in(called: Called) -> tuple[set[str], set[str]]:

@@ -52,6 +52,8 @@ def value(source: str, name: str = "x") -> Any:
         ("def add(many, one):\n  many.append(one)\nx = [1]\nadd(x, 2)\nadd(many=x, one=3)", [1, 2, 3]),
         ("x = [1]\ndef more(one):\n  x.append(one)\nmore(2)\ndef twice(): more(3)\ntwice()", [1, 2, 3]),
         ("def f(): return 1\nx = [f()]\ndef f(): return 2\nx += [f()]", [1, 2]),
+        ("def f(n, kept=[]):\n    kept.append(n)\n    return kept\nf(1)\nx = f(2)", [1, 2]),
+        ("def f(n, kept=None):\n    kept = kept or [n]\n    return kept\nf(object())\nx = f(2)", [2]),
         (
             "def f(*many, k=1, **others): return [*many, k, others]\nx = f(1, 2, k=3, j=4)",
             [1, 2, 3, {"j": 4}],
