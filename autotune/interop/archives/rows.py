@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import sqlalchemy as sa
 
@@ -30,7 +30,7 @@ from autotune.interop.archives.kinds import (
 from autotune.space.configuration import Configuration
 from autotune.status import Status
 from autotune.store.portable import Document, columns
-from autotune.store.records import NO_ROOM
+from autotune.store.records import NO_ROOM, Purpose
 from autotune.store.schema import (
     Count,
     Json,
@@ -66,7 +66,6 @@ _EXTRA: Mapping[str, tuple[str, ...]] = {
     "pauses": ("trial",),
     "verdicts": ("session",),
 }
-_PURPOSES = ("search", "final", "default", "baseline")
 _HASH = re.compile("[0-9a-f]{64}")
 
 
@@ -176,7 +175,7 @@ def _ask(row: Document) -> None:
 def _trial(row: Document) -> None:
     if row["status"] not in {status.value for status in Status}:
         raise WrongRowError(f"status is {str(row['status'])[:40]!r}")
-    if row["purpose"] not in _PURPOSES:
+    if row["purpose"] not in get_args(Purpose):
         raise WrongRowError(f"purpose is {str(row['purpose'])[:40]!r}")
     any_object(row["configuration"], "configuration")
     FACTS(row["facts"], "facts")

@@ -178,23 +178,24 @@ def _lines(
 def _altered_lines(archive: Archive, name: str, known: list[str]) -> Iterator[str]:
     """The lines that are not as they were. A line that moved is where it was, for all that counts."""
     left = Counter(known)
-    strangers = []
-    count = 0
-    for count, line in enumerate(archive.lines(name), 1):
+    found, strangers = [], []
+    for number, line in enumerate(archive.lines(name), 1):
         digest = line_hash(line)
+        found.append(digest)
         if left[digest]:
             left[digest] -= 1
         else:
-            strangers.append((count, _said(line)))
+            strangers.append((number, _said(line)))
     for number, said in strangers[:MOST]:
         yield f"{name}, line {number}{said}: altered or added"
     if len(strangers) > MOST:
         yield f"{name}: {len(strangers) - MOST} more lines were altered or added"
-    gone = +left
-    lost = [place for place, digest in enumerate(known, 1) if digest in gone]
-    if len(lost) > len(strangers):
-        yield f"{name}: {len(lost) - len(strangers)} of {len(known)} lines are missing"
-    if not strangers and not lost:
+    lost = left.total() - len(strangers)
+    if lost > 0:
+        yield f"{name}: {lost} of {len(known)} lines are missing"
+    if found == known:
+        yield f"{name}: the end of its last line is missing"
+    elif not strangers and not lost:
         yield f"{name}: its lines were put into another order"
 
 

@@ -2,7 +2,8 @@
 
 ``python kernel_probe.py FILE [NAME]``. The document has ``kernels``, each with its ``configs`` as Triton
 holds them, and where the source has a NAME ``named``, the configurations of that list or function; or
-``failed`` where importing it did, and ``line``, the last one of FILE that this went through.
+``failed`` where importing it did, or ``failed_named`` where NAME gave none, and ``line``, the last one of
+FILE that this went through.
 """
 
 from __future__ import annotations
@@ -33,16 +34,19 @@ def main(file: Path, name: str) -> None:
     answer = os.dup(1)
     os.dup2(2, 1)  # what the source prints is no part of the answer
     document: dict[str, object]
+    made = False
     try:
         module = imported(file)
         document = {"kernels": list(kernels(module, file))}
+        made = True
         if hasattr(module, name):
             document |= {"named": named(module, name)}
     except BaseException as error:  # noqa: BLE001 - whatever it raises is the answer
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno or 0 for frame in frames if Path(frame.filename) == file]
         text = " ".join(str(error).split())
-        document = {"failed": f"{type(error).__name__}: {text}", "line": lines[-1] if lines else 0}
+        what = "failed_named" if made else "failed"
+        document = {what: f"{type(error).__name__}: {text}", "line": lines[-1] if lines else 0}
     with os.fdopen(answer, "w") as out:
         json.dump(document, out)
 

@@ -15,7 +15,13 @@ from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest, shorten
 from autotune.interop.space_files.kernel_tuner_space import Gathered, workload_of
-from autotune.interop.space_files.package_files import File, Files, imports_in, read_source
+from autotune.interop.space_files.package_files import (
+    File,
+    Files,
+    imports_in,
+    notes_of_hidden_changes,
+    read_source,
+)
 from autotune.interop.space_files.package_values import Package
 from autotune.interop.space_files.python_frame import Frame
 from autotune.interop.space_files.python_operators import FUNCTIONS
@@ -90,6 +96,7 @@ class _Script:
                 self.restrict(given["restrictions"], restriction, knobs)
         self.note_threads(knobs, self.gathered.constraints)
         self.note_goal(given)
+        self.gathered.notes += notes_of_hidden_changes(self.module.tree)
         about = f"The space of tune_kernel for {name} ({self.file.name}:{call.lineno})."
         return self.gathered.space(name, about, self.file, knobs, self.workload(given, call))
 
@@ -155,19 +162,35 @@ class _Script:
 
     def restrict(self, node: ast.expr, restriction: Any, knobs: Mapping[str, tuple[Value, ...]]) -> None:
         """Take a restriction in."""
+        named: Sequence[str] | None = None
         if isinstance(restriction, tuple) and len(restriction) == 2:
-            restriction = restriction[0]  # and the names of its parameters
+            restriction, given = restriction
+            named = self.parameters(node, given, knobs)
         where = self.module.place(node)
         if isinstance(restriction, Closure):
             where = self.module.place(restriction.function)
-            restriction = self.condition(restriction, knobs)
+            restriction = self.condition(restriction, knobs, named)
         if not isinstance(restriction, str):
             why = "a restriction is a text, or a function that returns one"
             raise self.module.not_understood(node, why, RESTRICTION)
         self.gathered.add(restriction, where, knobs)
 
-    def condition(self, closure: Closure, knobs: Mapping[str, Sequence[Value]]) -> str:
-        """What a function returns, as a text over knobs; other names in it as what they stand for."""
+    def parameters(self, node: ast.expr, given: Any, knobs: Mapping[str, Sequence[Value]]) -> list[str]:
+        """Those that a restriction is said to be of: Kernel Tuner hands it their values in this order."""
+        names = list(given) if isinstance(given, (list, tuple)) else []
+        strange = [one for one in names if not isinstance(one, str) or one not in knobs]
+        if strange or not names:
+            why = f"{shorten(repr(strange[0]))} is no parameter" if strange else "no list of parameters"
+            raise self.module.not_understood(node, f"beside a restriction {why}", RESTRICTION)
+        return names
+
+    def condition(
+        self, closure: Closure, knobs: Mapping[str, Sequence[Value]], named: Sequence[str] | None
+    ) -> str:
+        """What a function returns, as a text over knobs; other names in it as what they stand for.
+
+        ``named`` are the knobs that its arguments are, in their order, where the script says so.
+        """
         function = closure.function
         match function:
             case ast.Lambda(body=body):
@@ -179,12 +202,17 @@ class _Script:
         given = function.args
         names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
         plain = not (given.vararg or given.kwarg or closure.defaults)
-        if returned is None or not plain or not (len(names) == 1 or {*names} <= {*knobs}):
+        one_each = len(names) == len(named) if named else len(names) == 1 or {*names} <= {*knobs}
+        if returned is None or not plain or not one_each:
             why = "a restriction is one expression over parameters, or over one dictionary of them"
             raise self.module.not_understood(function, why, RESTRICTION)
         loops = [part.target for part in ast.walk(returned) if isinstance(part, ast.comprehension)]
-        own = {*names}.union(*map(mentioned, loops))
-        settled = _Settled(closure, own).visit(copy.deepcopy(returned))
+        own = set[str]().union(*map(mentioned, loops))
+        meant = dict(zip(names, named or names, strict=True))
+        if named and (both := own & {*names, *named}):
+            why = f"{sorted(both)[0]} is a parameter, and a name in it"
+            raise self.module.not_understood(function, why, RESTRICTION)
+        settled = _Settled(closure, own, meant).visit(copy.deepcopy(returned))
         return ast.unparse(ast.fix_missing_locations(settled))
 
     def workload(self, given: Mapping[str, ast.expr], call: ast.Call) -> dict[str, Value]:
@@ -235,14 +263,17 @@ def _factors(product: Node) -> list[str]:
 
 
 class _Settled(ast.NodeTransformer):
-    """Puts the values of other names than a function's own in their place."""
+    """Puts the values of other names than a function's own in their place, and knobs in that of arguments."""
 
-    def __init__(self, closure: Closure, own: set[str]) -> None:
+    def __init__(self, closure: Closure, own: set[str], meant: Mapping[str, str]) -> None:
         self.closure = closure
         self.own = own
+        self.meant = meant
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         source, scope = self.closure.source, self.closure.scope
+        if node.id in self.meant:
+            return ast.Name(self.meant[node.id], ast.Load())
         if node.id in self.own or (
             node.id in FUNCTIONS and node.id not in scope and not source.hides(node.id)
         ):

@@ -154,6 +154,7 @@ class _Reader:
         values = self.values(parameter.get("Values"), where)
         wrong = [v for v in values if not isinstance(v, KINDS[kind]) or not can_be_written(v)]
         wrong += [v for v in values if kind == "bool" and v not in (0, 1)]
+        wrong += [v for v in values if kind == "uint" and isinstance(v, int) and v < 0]
         if wrong or not values:
             message = f"{name} can be {wrong[0]!r}" if wrong else f"{name} has no values"
             finite = "finite " if kind == "float" else ""
@@ -164,15 +165,15 @@ class _Reader:
     def default(self, name: str, written: Any, values: Sequence[Value], defaults: dict[str, Any]) -> None:
         """Some write the default as a text, as they write values."""
         meant = [written]
-        if isinstance(written, str) and not any(isinstance(value, str) for value in values):
+        if isinstance(written, str) and written not in values:
             with suppress(InputError):
                 meant = self.values(written, Location(str(self.file)))
         found = [value for value in values if [value] == meant]
         if found:
             defaults[name] = found[0]
         else:
-            note = f"the Default of {name}, {shorten(repr(written))}, is none of its values."
-            self.gathered.notes.append(note)
+            said = f"the Default of {name}, {shorten(repr(written))}, is none of its values"
+            self.gathered.notes.append(f"{said}: it counts as not given.")
 
     def values(self, written: Any, where: Location) -> list[Any]:
         """The values, of a list or of the text of one."""

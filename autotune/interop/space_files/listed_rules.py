@@ -12,6 +12,7 @@ from itertools import product
 
 from autotune.errors import InputError, shorten
 from autotune.interop.space_files.exact_rules import combinations, exact_rules
+from autotune.interop.space_files.python_slice import mentioned
 from autotune.interop.space_files.python_text import Module
 from autotune.space.configuration import Value
 from autotune.space.language.parser import parse
@@ -32,7 +33,8 @@ def listed(node: ast.expr, knobs: Mapping[str, Sequence[Value]]) -> Node | str:
     It is worked out for each combination of the values of the knobs in it.
     """
     plain = _Names(knobs).visit(copy.deepcopy(node))
-    names = [name for name in knobs if any(_is(part, name) for part in ast.walk(plain))]
+    mentions = mentioned(plain)
+    names = [name for name in knobs if mentions & {name, _apart(name)}]
     if not names:  # it says nothing of any configuration
         return ""
     own = {name: tuple(knobs[name]) for name in names}
@@ -41,7 +43,8 @@ def listed(node: ast.expr, knobs: Mapping[str, Sequence[Value]]) -> Node | str:
     rows = []
     try:
         for row in product(*own.values()):
-            if module.value_in(plain, dict(zip(own, row, strict=True))):
+            values = dict(zip(own, row, strict=True))
+            if module.value_in(plain, values | {_apart(name): value for name, value in values.items()}):
                 rows.append(row)
             if not few:
                 return TOO_MANY
@@ -63,12 +66,13 @@ def say_listed(conditions: Iterable[str]) -> list[str]:
     ]
 
 
-def _is(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+def _apart(name: str) -> str:
+    """``p["tile"]`` under a name that no loop of the condition can have for its own."""
+    return f".{name}"
 
 
 class _Names(ast.NodeTransformer):
-    """``p["tile"]`` and ``p.tile`` as ``tile``."""
+    """``p["tile"]`` and ``p.tile`` as names."""
 
     def __init__(self, knobs: Mapping[str, Sequence[Value]]) -> None:
         self.knobs = knobs
@@ -88,4 +92,4 @@ class _Names(ast.NodeTransformer):
     def named(self, node: ast.expr, whole: str, name: str) -> ast.AST:
         if whole in self.knobs or name not in self.knobs:
             return node
-        return ast.copy_location(ast.Name(name, ast.Load()), node)
+        return ast.copy_location(ast.Name(_apart(name), ast.Load()), node)

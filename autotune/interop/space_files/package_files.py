@@ -103,12 +103,8 @@ class Files:
             text, tree = read_source(path)
         except InputError:
             return None
-        for node in ast.walk(tree):
-            match node:
-                case ast.Name(id=name) if name in BEHIND:
-                    return None
-                case ast.Attribute(value=ast.Name(id="sys"), attr="modules"):
-                    return None
+        if any(_behind(tree)):
+            return None
         return File(path, _Stars(self, path).visit(tree), text)
 
     def imported(self, path: Path, statement: ast.AST, alias: ast.alias) -> Named | Path | None:
@@ -216,6 +212,25 @@ class Files:
                 texts = [name for name in names if isinstance(name, str)]
                 return texts if len(texts) == len(parts) and {*texts} <= file.bound else None
         return None
+
+
+def notes_of_hidden_changes(tree: ast.AST) -> list[str]:
+    """What is to be said of a source that may give names values which no statement of it shows."""
+    found = {(node.lineno, ast.unparse(node)) for node in _behind(tree)}
+    return [
+        f"what {name} on line {line} may change is not followed."
+        for line, name in sorted(found)
+        if name != "vars"  # mostly of the arguments of a program
+    ]
+
+
+def _behind(tree: ast.AST) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) if name in BEHIND:
+                yield node
+            case ast.Attribute(value=ast.Name(id="sys"), attr="modules"):
+                yield node
 
 
 def imports_in(tree: ast.AST) -> Iterator[tuple[ast.Import | ast.ImportFrom, ast.alias]]:

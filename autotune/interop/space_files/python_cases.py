@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 MOST_CASES = 6
@@ -95,11 +95,20 @@ class _Put(ast.NodeTransformer):
 
 def cases(node: ast.expr) -> ast.IfExp | None:
     """``(a if c else b) < 4`` as ``a < 4 if c else b < 4``; ``None`` where it has no ``if``, or too many."""
-    if not 0 < sum(isinstance(part, ast.IfExp) for part in ast.walk(node)) <= MOST_CASES:
+    found = [*_ifs(node)]
+    if not 0 < len(found) <= MOST_CASES:
         return None
-    first = next(part for part in ast.walk(node) if isinstance(part, ast.IfExp))
+    first = found[0]
     sides = [_Replaced(first, side).put(node) for side in (first.body, first.orelse)]
     return _at(node, ast.IfExp(first.test, *sides))
+
+
+def _ifs(node: ast.AST) -> Iterator[ast.IfExp]:
+    """Those in it, from the outermost on; not those of a loop, whose names mean nothing outside of it."""
+    if isinstance(node, ast.IfExp):
+        yield node
+    for part in () if isinstance(node, _NAMES_OF_ITS_OWN) else ast.iter_child_nodes(node):
+        yield from _ifs(part)
 
 
 class _Replaced(ast.NodeTransformer):

@@ -214,7 +214,9 @@ class Expressions:
                 self.scope[name] = value
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 values = list(itertools.islice(iter(value), len(parts) + 1)) if is_iterable(value) else []
-                if len(values) != len(parts) or any(isinstance(part, ast.Starred) for part in parts):
+                if any(isinstance(part, ast.Starred) for part in parts):
+                    raise self.source.not_understood(target, "a * in what is assigned to is not known here")
+                if len(values) != len(parts):
                     raise self.source.not_understood(target, "it takes another number of values")
                 for part, item in zip(parts, values, strict=True):
                     self.assign(part, item)

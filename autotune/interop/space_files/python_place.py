@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autotune.interop.space_files.python_slice import Names, assigned_by, local_names
@@ -28,11 +28,11 @@ def met_before(node: ast.AST | None, tree: ast.Module) -> Met:
     """The statements that have run by the time ``node`` is reached; without a node, all of ``tree``.
 
     If ``node`` stands in a function, the whole module counts as run: functions are called once it is there.
-    Branches that ``node`` stands in are taken to be entered, whatever their conditions say. So is any other
-    branch that has one of these conditions.
+    Branches that ``node`` stands in are taken to be entered, whatever their conditions say. Any other ``if``
+    that has one of these conditions is taken to go the same way.
     """
     met = _met_before(node, tree)
-    taken = set(_conditions(node, tree.body)) if node is not None else set()
+    taken = dict(_conditions(node, tree.body)) if node is not None else {}
     return replace(met, module=[*_as_taken(met.module, taken)], own=[*_as_taken(met.own, taken)])
 
 
@@ -72,19 +72,19 @@ def _in_function(node: ast.AST, function: ast.FunctionDef, module: Sequence[ast.
     return Met(module, own, local)
 
 
-def _conditions(node: ast.AST, body: Sequence[ast.stmt]) -> Iterator[str]:
-    """Those of the branches that a node stands in."""
+def _conditions(node: ast.AST, body: Sequence[ast.stmt]) -> Iterator[tuple[str, bool]]:
+    """Those of the branches that a node stands in, and whether they hold."""
     for statement in ast.walk(ast.Module([*body], [])):
-        if isinstance(statement, ast.If) and _first_with(node, statement.body):
-            yield ast.dump(statement.test)
+        if isinstance(statement, ast.If) and (branch := _branch_with(node, statement)):
+            yield ast.dump(statement.test), branch is statement.body
 
 
-def _as_taken(statements: Iterable[ast.stmt], taken: Collection[str]) -> Iterator[ast.stmt]:
+def _as_taken(statements: Iterable[ast.stmt], taken: Mapping[str, bool]) -> Iterator[ast.stmt]:
     """The statements, those in branches that are taken among them; what a kernel needs can be imported."""
     for statement in statements:
         match statement:
-            case ast.If(test=test, body=body) if ast.dump(test) in taken:
-                yield from _as_taken(body, taken)
+            case ast.If(test=test, body=body, orelse=orelse) if (condition := ast.dump(test)) in taken:
+                yield from _as_taken(body if taken[condition] else orelse, taken)
             case ast.Try(body=body, orelse=orelse, finalbody=last) if _imports_what_is_there(body):
                 yield from _as_taken([*body, *orelse, *last], taken)
             case _:

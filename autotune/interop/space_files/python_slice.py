@@ -19,8 +19,8 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 Called = Definition | ast.Lambda
 
-HARMLESS = METHOD_NAMES | {"print", "pprint", "debug", "info", "warning", "warn", "error"}
-"""Functions that change nothing of what they are given: those that are carried out, and those that say it."""
+HARMLESS = METHOD_NAMES | {"print", "pprint", "debug", "info", "warning", "warn", "error", "tune_kernel"}
+"""Functions that change nothing of what they are given: those carried out, or that say it or tune with it."""
 
 
 def slice_of(body: Sequence[ast.stmt], nodes: Sequence[ast.AST], changes: Changes) -> list[ast.stmt]:
@@ -146,14 +146,29 @@ class Changes:
         assigned = itertools.chain.from_iterable(map(assigned_by, ast.iter_child_nodes(called)))
         changed = {*assigned, *_altered(called), *_handed(called)}
         changed = changed.union(*map(self._given, (part for part in parts if isinstance(part, ast.Call))))
-        return (self._reached(changed) - own) | declared
+        itself = (
+            {called.name} if isinstance(called, ast.FunctionDef) and changed & _made_once(called) else set()
+        )
+        return (self._reached(changed) - own) | declared | itself
 
     def _given(self, call: ast.Call) -> set[str]:
-        """The names that a function or class of the source is given."""
-        if isinstance(call.func, ast.Attribute) or not self._reached(_root(call.func)) & {*self._definitions}:
+        """The names that a function or class of the source is given.
+
+        Also that of a list whose method is called by another name: ``add = configs.append``.
+        """
+        if isinstance(call.func, ast.Attribute):
             return set()
+        called = self._reached(_root(call.func))
+        if not called & {*self._definitions}:
+            return called - {*_root(call.func)}
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         return {one.id for one in given if isinstance(one, ast.Name)}
+
+
+def _made_once(function: ast.FunctionDef) -> set[str]:
+    """Arguments with a list or the like as default: it is the same in all calls, and one may change it."""
+    lists = ast.List, ast.Dict, ast.Set, ast.Call
+    return {name for name, default in defaults_of(function.args) if isinstance(default, lists)}
 
 
 def _names_in(called: Called) -> tuple[set[str], set[str]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from autotune.errors import InputError, Location, Problem, nearest
 from autotune.interop.space_files.assumed_device import BUILD, DEVICE, PACKAGES, Installed
-from autotune.interop.space_files.package_files import File, Files, read_source
+from autotune.interop.space_files.package_files import File, Files, notes_of_hidden_changes, read_source
 from autotune.interop.space_files.package_values import Package
 from autotune.interop.space_files.python_operators import KNOWN_BY_NAME
 from autotune.interop.space_files.python_slice import local_names
@@ -119,6 +119,7 @@ class _Reader:
                 self.notes.append(not_translated(word, given.lineno))
         for line in changes_of_configs(self.module.tree, found.name):
             self.notes.append(f"line {line} changes {found.name}.configs, which is not followed.")
+        self.notes += notes_of_hidden_changes(self.module.tree)
         for path, names in sorted(self.package.taken.items()):
             self.notes.append(f"{path.name} was read too: {', '.join(sorted(names))}.")
         listed = Listed(found.name, found.call.lineno, configs, keys, self.notes)

@@ -71,6 +71,10 @@ def _imported(file: Path, configs: str) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
         raise InputError(Problem(_death(done), Location(str(file)))) from None
+    if why := document.get("failed_named"):
+        where = Location(str(file), document["line"])
+        expected = "a list of triton.Config, or a function without arguments that returns one"
+        raise InputError(Problem(f"--configs {configs}: {shorten(why, 300)}", where, expected))
     if why := document.get("failed"):
         where = Location(str(file), document["line"])
         hint = "it has to be importable by the Python that autotune runs in"

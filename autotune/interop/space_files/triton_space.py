@@ -31,7 +31,7 @@ ALWAYS = ("num_warps", "num_stages")
 KERNEL_TUNER = "kernel_tuner"
 """What a script for Kernel Tuner imports, in which there is no kernel of Triton."""
 
-TUNED = "autotune("
+TUNED = "autotune(", "triton.autotune"
 """What a source has that speaks of tuning kernels of Triton, however it calls that."""
 
 WORKLOAD = 1024
@@ -83,12 +83,13 @@ def chosen(kernel: str, found: Mapping[str, _Kernel], file: Path, unseen: str) -
             " or a T1 file (.json)"
         )
         text = file.read_text(errors="replace")
-        if TUNED in text:
+        if any(word in text for word in TUNED):
             hint = unseen
         if KERNEL_TUNER in text:
             hint = (
-                "of a script for Kernel Tuner it converts the T1 file; what it has measured comes in by "
-                "autotune import CACHE.json, where tune_kernel(..., cache='CACHE.json') has written that"
+                "of a script for Kernel Tuner it converts what stands in its call of tune_kernel(...); what "
+                "it has measured comes in by autotune import CACHE.json, where "
+                "tune_kernel(..., cache='CACHE.json') has written that"
             )
         raise InputError(Problem("nothing here is decorated with triton.autotune", where, hint=hint))
     names = ", ".join(found)

@@ -168,6 +168,19 @@ def a_line_more(members: Members) -> None:
     members[TRIALS] += b'{"number": 99}\n'
 
 
+def one_of_two_lines_that_are_equal(members: Members) -> None:
+    before = members[TRIALS]
+    members[TRIALS] += before.splitlines(keepends=True)[0]
+    known = json.loads(members["lines.json"])
+    members["lines.json"] = json.dumps(known | {TRIALS: [*known[TRIALS], known[TRIALS][0]]}).encode()
+    members.update(hashed_again(members))
+    members[TRIALS] = before
+
+
+def the_last_end_of_a_line(members: Members) -> None:
+    members[TRIALS] = members[TRIALS].removesuffix(b"\n")
+
+
 def another_order(members: Members) -> None:
     members[TRIALS] = b"\n".join(reversed(members[TRIALS].splitlines())) + b"\n"
 
@@ -209,6 +222,8 @@ ALTERED = {
     a_status: f"{TRIALS}, line 3 (trial 2): altered or added",
     a_line_less: f"{TRIALS}: 1 of 5 lines are missing",
     a_line_more: f"{TRIALS}, line 6: altered or added",
+    one_of_two_lines_that_are_equal: f"{TRIALS}: 1 of 6 lines are missing",
+    the_last_end_of_a_line: f"{TRIALS}: the end of its last line is missing",
     another_order: f"{TRIALS}: its lines were put into another order",
     a_file_missing: f"{READINGS} is missing",
     a_file_more: "studies/1/notes.md was added",

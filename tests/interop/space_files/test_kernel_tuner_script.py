@@ -57,7 +57,15 @@ def write(folder: Path, text: str) -> Path:
         ("[lambda block_size_x, block_size_y: block_size_x * block_size_y <= LIMIT]", SMALL),
         ("[lambda pad, layout, block_size_x, block_size_y: block_size_x * block_size_y <= LIMIT]", SMALL),
         ("[lambda block_size_x, /, *, block_size_y: block_size_x * block_size_y <= LIMIT]", SMALL),
-        ("[(lambda block_size_y, block_size_x: block_size_x * block_size_y <= 64, list('xy'))]", SMALL),
+        ("[(lambda block_size_y, block_size_x: block_size_x * block_size_y <= 64,"
+         " list(reversed(['block_size_x', 'block_size_y'])))]", SMALL),
+        ("[(lambda a, b: a > 8 * b, ('block_size_x', 'block_size_y'))]",
+         {one for one in ALL if one[0] > 8 * one[1]}),
+        ("[(lambda a: a == 1, ['pad']), (lambda pad, layout: pad < LIMIT / 2, ['block_size_x', 'pad'])]",
+         {one for one in ALL if one[3] == 1 and one[0] < 32}),
+        ("[(lambda a, b: all(a % n == 0 and b for n in (8, 16)), ['block_size_x', 'block_size_y'])]",
+         {one for one in ALL if one[0] % 16 == 0}),
+        ("[('block_size_x == 8', ['block_size_x'])]", {one for one in ALL if one[0] == 8}),
         ("[lambda p: p['pad'] == 0 or p['block_size_x'] % 32 == 0]",
          {one for one in ALL if one[3] == 0 or one[0] % 32 == 0}),
         ("[lambda p: all(p[n] < 4 for n in ('block_size_y', 'pad') if LIMIT)]",
@@ -196,6 +204,11 @@ def test_of_a_restriction_it_is_said_what_one_may_be(tmp_path: Path, restriction
         ("LIMIT = 64", "def under(most): return lambda p: p['pad'] < most", r"unknown\(\) does is not known"),
         ("OrderedDict()", "OrderedDict(3)", r"script.py:11:\d+: .*'int' object is not iterable"),
         ("OrderedDict()", "OrderedDict('ab')", r"script.py:11:\d+: .*dictionary update sequence"),
+        ("RESTRICTIONS", "[(lambda a: a > 1, ['pad', 'layout'])]", "a restriction is one expression"),
+        ("RESTRICTIONS", "[(lambda a: a > 1, ['path'])]", "beside a restriction 'path' is no parameter"),
+        ("RESTRICTIONS", "[(lambda a: a > 1, [['pad']])]", r"beside a restriction \['pad'\] is no parameter"),
+        ("RESTRICTIONS", "[(lambda a: a > 1, 'pad')]", "beside a restriction no list of parameters"),
+        ("RESTRICTIONS", "[(lambda a: all(a > pad for pad in (1, 2)), ['pad'])]", "pad is a parameter, and"),
         ("RESTRICTIONS", "unknown()", r"what unknown\(\) does is not known here"),
         ("RESTRICTIONS", "[3]", "a restriction is a text"),
         ("[1, 2, 4]", "numpy.arange(4)", r"script.py:13:35: .*numpy.arange"),
@@ -313,6 +326,28 @@ def test_one_of_several_kernels_must_be_named(tmp_path: Path) -> None:
     assert len(convert(file, "reduce").checked().feasible) == 2
     with pytest.raises(InputError, match="did you mean 'reduce'"):
         convert(file, "reduc")
+
+
+@pytest.mark.parametrize("called", ["tune_kernel", "kernel_tuner.tune_kernel"])
+def test_kernels_may_be_tuned_with_the_same_parameters(tmp_path: Path, called: str) -> None:
+    """Those of the second were not understood: the first call might have changed them."""
+    text = f"""import kernel_tuner
+from kernel_tuner import tune_kernel
+params = dict(x=[1, 2, 4], y=[1, 2])
+limits = ["x <= 2"]
+{called}("add", "add.cu", 1, [], params, restrictions=limits)
+params["x"].append(8)
+{called}("reduce", "add.cu", 1, [], params, restrictions=[*limits, "y == 1"])
+"""
+    file = write(tmp_path, text)
+    assert convert(file, "add").knobs == {"x": (1, 2, 4), "y": (1, 2)}
+    assert convert(file, "reduce").knobs == {"x": (1, 2, 4, 8), "y": (1, 2)}
+    assert len(convert(file, "reduce").checked().feasible) == 2
+
+
+def test_what_a_script_may_change_unseen_is_said(tmp_path: Path) -> None:
+    notes = convert(write(tmp_path, SCRIPT.replace("RESTRICTIONS", "[]") + "exec('LIMIT = 3')\n")).notes
+    assert "what exec on line 21 may change is not followed." in notes
 
 
 def test_parameters_may_come_from_another_file_beside_the_script(tmp_path: Path) -> None:

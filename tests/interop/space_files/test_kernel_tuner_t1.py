@@ -83,10 +83,11 @@ def test_a_default_is_read_as_values_are(tmp_path: Path) -> None:
         parameter("fused", "[true, false]", "bool", Default="false"),
         parameter("scale", "[0.5, 0.001]", "float", Default="1e-3"),
         parameter("layout", '["row", "true"]', "string", Default="true"),
+        parameter("order", '["ij", "ji"]', "string", Default="'ji'"),
         parameter("block", "[1, 2]"),
     ]
     converted = convert(write(tmp_path, parameters, []))
-    assert converted.default == {"fused": False, "scale": 0.001, "layout": "true", "block": 1}
+    assert converted.default == {"fused": False, "scale": 0.001, "layout": "true", "order": "ji", "block": 1}
     assert "the file gives no default of block: the first value was taken." in converted.notes
     assert not any("none of its values" in note for note in converted.notes)
 
@@ -201,7 +202,7 @@ def test_a_condition_that_always_holds_is_left_out_and_said(tmp_path: Path) -> N
 def test_a_default_that_is_no_value_is_said(tmp_path: Path) -> None:
     converted = convert(write(tmp_path, [parameter("a", "[1, 2]", Default=7)], []))
     assert converted.default == {"a": 1}
-    assert "the Default of a, 7, is none of its values." in converted.notes
+    assert "the Default of a, 7, is none of its values: it counts as not given." in converted.notes
 
 
 def test_a_default_that_violates_the_conditions_is_replaced_and_said(tmp_path: Path) -> None:
@@ -222,6 +223,8 @@ def test_a_default_that_violates_the_conditions_is_replaced_and_said(tmp_path: P
         ([parameter("a", "[0, 1, 2]", "bool")], [], "T1.json:10:20: a can be 2"),
         ([parameter("a", 4)], [], "T1.json:10:19: the Values are 4"),
         ([parameter("a", None)], [], "T1.json:10:19: there are no Values"),
+        ([parameter("a", "[4, 0, -1]", "uint")], [], "T1.json:10:20: a can be -1"),
+        ([parameter("a", "['x', -1]", "uint")], [], "a can be 'x'"),
         ([parameter("a", "[1]", "half")], [], "a is of type 'half'"),
         (
             [parameter("a", "range(10**9)")],

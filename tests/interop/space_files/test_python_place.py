@@ -126,6 +126,31 @@ def test_of_a_function_around_a_kernel_no_other_names_are_known(tmp_path: Path, 
         convert(write(tmp_path, IN_A_FUNCTION.replace(old, new)))
 
 
+IN_ELSE = """
+from elsewhere import version_at_least
+if is_cuda():
+    WARPS = [4]
+elif version_at_least("3.0"):
+    WARPS = [8]
+else:
+    WARPS = [16]
+if is_cuda():
+    pass
+elif version_at_least("3.0"):
+    @triton.autotune([Config({"A": 1}, num_warps=w) for w in WARPS], key=[])
+    @triton.jit
+    def kernel(x, A):
+        pass
+"""
+
+
+def test_a_kernel_in_an_else_has_what_other_elses_of_its_condition_assign(tmp_path: Path) -> None:
+    """It had what is assigned where the condition holds, as if both were so."""
+    file = write(tmp_path, IN_ELSE)
+    assert [c["num_warps"] for c in read_back(file).feasible] == [8]
+    assert not convert(file).notes, "nothing was taken to be so: the kernel stands there"
+
+
 GUARDED = """
 try:
     import triton

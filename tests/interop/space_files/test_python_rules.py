@@ -97,6 +97,9 @@ class Whole(dict):  # type: ignore[type-arg]
         "any([x > 2 for x in (a, p.b) if x != 5])",
         "all(a != x for x in range(2, 4) if f)",
         "any(v > 2 for v in sorted([a, b]))",
+        "all((p['a'] | a) <= p['b'] + c for a in (1, 2) for c in (1, 3))",  # loops have names of their own
+        "all((p.a | a) <= p.b + c for a in (1, 2) for c in (1, 3))",
+        "p.a == 1 or any((1 if a > 1 else 0) > c for a in (1,) for c in (0, 1))",
         "sum([a > 1, b > 1, f]) >= 2",
         "len({a, b}) == 2",
         "(a if f else b) <= 2",

@@ -52,6 +52,8 @@ def value(source: str, name: str = "x") -> Any:
         ("def add(many, one):\n  many.append(one)\nx = [1]\nadd(x, 2)\nadd(many=x, one=3)", [1, 2, 3]),
         ("x = [1]\ndef more(one):\n  x.append(one)\nmore(2)\ndef twice(): more(3)\ntwice()", [1, 2, 3]),
         ("def f(): return 1\nx = [f()]\ndef f(): return 2\nx += [f()]", [1, 2]),
+        ("def f(n, kept=[]):\n    kept.append(n)\n    return kept\nf(1)\nx = f(2)", [1, 2]),
+        ("def f(n, kept=None):\n    kept = kept or [n]\n    return kept\nf(object())\nx = f(2)", [2]),
         (
             "def f(*many, k=1, **others): return [*many, k, others]\nx = f(1, 2, k=3, j=4)",
             [1, 2, 3, {"j": 4}],
@@ -203,6 +205,10 @@ def test_what_imported_decorators_are_given_is_worked_out_and_only_the_function_
         ("from lib import more\nx = [1]\nmore(x)", "what more() does", "kernels.py:3:1"),
         ("x = [[1]]\nfor y in x:\n    more(y)", "what more() does", "kernels.py:3:5"),
         ("x = [1]\ndef f():\n    more(many=[x])\nf()", "what more() does", "kernels.py:3:5"),
+        ("x = [1]\nadd = x.append\nadd(2)", "what add() does", "kernels.py:3:1"),
+        ("x = [1]\nby = {'add': x.append}\nby['add'](2)", "not known here", "kernels.py:3:1"),
+        ("x = [1]\ndef f(y):\n    add = x.append\n    add(y)\nf(2)", "not understood", "kernels.py:3:11"),
+        ("x, *y = [1]", "a * in what is assigned to", "kernels.py:1:1"),
         ("x = [1]\nclass C:\n    x.pop()", "not understood", "kernels.py:2:1"),
         (
             "x = [1]\nclass C:\n    def m(self):\n        x.pop()\nC().m()",

@@ -183,6 +183,18 @@ def test_a_key_that_the_kernel_lacks_is_no_fact_of_the_workload(tmp_path: Path) 
     assert note in converted.notes
 
 
+def test_what_a_source_may_change_unseen_is_said(tmp_path: Path) -> None:
+    """A list that ``exec`` or ``globals()`` changes was taken as it stood there, without a word."""
+    first = "import sys\nglobals()['X'] = 2\nexec('X = 3')\nsys.modules[__name__].X = 4\nprint(vars(sys))\n"
+    notes = convert(write(tmp_path, first + LISTED)).notes
+    assert [note for note in notes if "may change" in note] == [
+        "what globals on line 5 may change is not followed.",
+        "what exec on line 6 may change is not followed.",
+        "what sys.modules on line 7 may change is not followed.",
+    ]
+    assert not any("may change" in note for note in convert(write(tmp_path, LISTED)).notes)
+
+
 @pytest.mark.parametrize("key", ['{"N", "M"}', '"MN"', '("M", "N")'])
 def test_a_key_is_whatever_triton_goes_through(tmp_path: Path, key: str) -> None:
     converted = convert(write(tmp_path, LISTED.replace('["M", "N"]', key)))
@@ -224,9 +236,11 @@ def test_an_option_of_none_is_one_that_is_not_said(tmp_path: Path) -> None:
 
 def test_a_list_that_is_changed_behind_the_decorator_is_said(tmp_path: Path) -> None:
     later = "matmul.configs = matmul.configs[:1]\ndef bench():\n    matmul.configs.append(1)\n"
+    later += "other.configs.clear()\n"
     notes = convert(write(tmp_path, LISTED + later)).notes
     assert "line 24 changes matmul.configs, which is not followed." in notes
     assert "line 26 changes matmul.configs, which is not followed." in notes
+    assert not any("line 27" in note for note in notes), "that is of another kernel"
 
 
 @pytest.mark.parametrize(
@@ -441,6 +455,7 @@ def test_a_list_whose_rules_would_be_too_long_is_all_in_and_said_so(tmp_path: Pa
 
 
 def test_a_script_for_kernel_tuner_is_told_the_way(tmp_path: Path) -> None:
+    """It was told to convert the T1 file, though a call in it is converted as well."""
     script = tmp_path / "script.py"
     called = "tune_kernel('add', 'add.cu', 1000, [], {'x': [1, 2]})\n"
     for text in (
@@ -448,7 +463,7 @@ def test_a_script_for_kernel_tuner_is_told_the_way(tmp_path: Path) -> None:
         f"import kernel_tuner as kt\nkt.{called}",
     ):
         script.write_text(text)
-        with pytest.raises(InputError, match="of a script for Kernel Tuner"):
+        with pytest.raises(InputError, match="of a script for Kernel Tuner it converts what stands in its"):
             convert(script)
     script.write_text("def autotune_kernel(kernel):\n    return tuned(kernel)\n")  # that is something else
     with pytest.raises(InputError) as raised:

@@ -49,9 +49,12 @@ def test_a_decorator_may_be_made_before_and_named(tmp_path: Path) -> None:
 
 
 def test_where_tuning_is_spoken_of_and_no_kernel_seen_the_way_is_told(tmp_path: Path) -> None:
-    source = "def tuned():\n    return triton.autotune([Config({'A': 1})], [])\nkernel = tuned()(kernel)\n"
-    with pytest.raises(InputError, match=r"nothing here is decorated.*\n.*is found by convert --run"):
-        convert(write(tmp_path, source))
+    for source in (
+        "def tuned():\n    return triton.autotune([Config({'A': 1})], [])\nkernel = tuned()(kernel)\n",
+        "kernel = partial(triton.autotune, key=[])([Config({'A': 1})])(kernel)\n",
+    ):
+        with pytest.raises(InputError, match=r"nothing here is decorated.*\n.*is found by convert --run"):
+            convert(write(tmp_path, source))
 
 
 def test_decorators_that_take_the_same_are_read_as_triton_s_own_and_noted(tmp_path: Path) -> None:

@@ -133,6 +133,30 @@ def test_what_fails_on_import_is_said(tmp_path: Path, text: str, says: str) -> N
         convert(file)
 
 
+@pytest.mark.parametrize(
+    ("named", "says"),
+    [
+        ("found = 3", "kernels.py: --configs found: TypeError: 'int' object is not iterable"),
+        ("found = [3]", "--configs found: AttributeError: 'int' object has no attribute 'kwargs'"),
+        ("def found(n): return n", r"--configs found: TypeError: found\(\) missing"),
+        (
+            "def found():\n    raise OSError('no GPU')",
+            "kernels.py:2: --configs found: OSError: no GPU\n.*expected",
+        ),
+    ],
+)
+def test_a_name_that_gives_no_configurations_is_no_failure_of_the_import(
+    tmp_path: Path, named: str, says: str
+) -> None:
+    """It was said that importing the source failed, and that it has to be importable."""
+    file = tmp_path / "kernels.py"
+    file.write_text(named)
+    with pytest.raises(InputError, match=says) as raised:
+        convert(file, configs="found")
+    assert "import" not in str(raised.value).replace(str(tmp_path), "")
+    assert "a list of triton.Config, or a function without arguments" in str(raised.value)
+
+
 @pytest.mark.torch
 @needs_triton
 def test_what_a_source_leaves_running_is_not_waited_for(source: Path) -> None:

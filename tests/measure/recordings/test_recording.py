@@ -345,6 +345,8 @@ def test_a_time_and_runtimes_that_cannot_be_in_the_units_said_are_refused(tmp_pa
     with pytest.raises(InputError, match=r"(?s)0.0015 s and runtimes of 1500 to 1600 s.*metadata.timeunit"):
         read(tmp_path, t4([result(**broken)]))  # type: ignore[arg-type]
     assert read(tmp_path, t4([result(**broken)], "ns")).entries[0].readings == (0.0015, 0.0016)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"(?s)a time of 2 s and runtimes of 0.0015 s, .*metadata.timeunit"):
+        read(tmp_path, t4([result(value=2.0, unit="s", times={"runtimes": [1.5]})]))
     failed = result(**broken, invalidity="runtime")  # type: ignore[arg-type]
     assert read(tmp_path, t4([failed])).entries[0].status is Status.CRASHED
 
@@ -365,6 +367,7 @@ def test_an_unknown_unit_is_named(tmp_path: Path) -> None:
         ({"correctness": 0}, Status.WRONG),
         ({"invalidity": "correct", "value": "CompilationFailedConfig"}, Status.INFEASIBLE),
         ({"invalidity": "runtime", "status": "out-of-memory"}, Status.OUT_OF_MEMORY),
+        ({"value": 1e20, "unit": "ns"}, Status.CRASHED),  # that is no time, whatever its unit
         ({"status": "no such status"}, Status.OK),
     ],
 )
@@ -373,6 +376,17 @@ def test_invalidity_of_t4(tmp_path: Path, more: dict[str, object], status: Statu
     found = read(tmp_path, t4([result(value=value, **more)])).entries[0]  # type: ignore[arg-type]
     assert found.status is status
     assert (found.time is None) == status.failed
+
+
+def test_a_failure_of_t4_keeps_its_word_unless_it_has_a_message(tmp_path: Path) -> None:
+    bare, told = (
+        result(8, invalidity="compile"),
+        result(16, invalidity="compile", message="too many registers"),
+    )
+    assert [entry.error for entry in read(tmp_path, t4([bare, told])).entries] == [
+        "compile",
+        "too many registers",
+    ]
 
 
 def test_a_t4_file_cut_short(tmp_path: Path) -> None:
