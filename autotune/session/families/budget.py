@@ -130,12 +130,33 @@ def _lead(
 def _opening(
     standings: Mapping[int, Standing], alive: Sequence[int], tries: int, left: float, time: float | None
 ) -> Slice | None:
-    """The rest of the opening of the next workload that has not had all of it."""
+    """The rest of the opening of the next workload that has not had all of it.
+
+    It is over once it has had its share of the time, however few tries that was. Otherwise slow tries of
+    the first workloads would leave nothing to the last.
+    """
     waiting = [place for place in alive if standings[place].tries < tries]
     if not waiting:
         return None
-    missing = tries - standings[waiting[0]].tries
-    return Slice(waiting[0], int(min(missing, left)), None if time is None else time / len(waiting))
+    share = None
+    if time is not None:
+        waiting, share = _below_their_share(standings, waiting, time)
+    own = standings[waiting[0]]
+    seconds = None if share is None else share - own.seconds
+    return Slice(waiting[0], int(min(tries - own.tries, left)), seconds)
+
+
+def _below_their_share(
+    standings: Mapping[int, Standing], places: Sequence[int], time: float
+) -> tuple[list[int], float]:
+    """Those of ``places`` that get the ``time`` that is left, and how much each has in the end, all alike."""
+    below = list(places)
+    while True:
+        share = (time + sum(standings[place].seconds for place in below)) / len(below)
+        above = [place for place in below if standings[place].seconds >= share]
+        if not above or len(above) == len(below):  # rounding may hide what little time is left
+            return below, share
+        below = [place for place in below if place not in above]
 
 
 def _by_gain(

@@ -144,6 +144,7 @@ class ManySession:
         for member in order:
             self._finish_begun(member)
         while not self.stopped:
+            self._follow_edits()
             standings = {member.place: member.standing for member in searched}
             alive = [member.place for member in order if member.failure is None]
             given = self._next_slice(standings, alive)
@@ -151,6 +152,17 @@ class ManySession:
                 return _why(budget, standings, [member.closed for member in searched])
             self._give(given, standings)
         return INTERRUPTED
+
+    def _follow_edits(self) -> None:
+        """Go over to the studies of the objective's source as it is now, if it was edited since.
+
+        A slice would open them in any case, but its tries would not be counted, and nothing would be won.
+        """
+        for member in self._members:
+            if member.failure is None and member.is_edited(self.store, self.environment):
+                with self._may_fail(member):
+                    for text in member.open(self.store, self.environment, goes_on=True):
+                        self._note(text)
 
     def _next_slice(self, standings: Mapping[int, Standing], alive: Sequence[int]) -> Slice | None:
         budget = self.family.specs[0].budget
@@ -246,6 +258,12 @@ class ManySession:
 
         Nothing is proposed, so the strategy does not matter and needs no earlier studies.
         """
+        if member.failure is None and member.is_edited(self.store, self.environment):
+            self._note(
+                f"{member.label}: {who} are not measured again, since the objective's source has changed;"
+                " the same command searches with the new one"
+            )
+            return
         spec = member.spec
         time = spec.budget.time and spec.budget.time / len(self._searched)
         early = spec.search.early_stopping

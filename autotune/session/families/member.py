@@ -8,7 +8,7 @@ from autotune.errors import AutotuneError
 from autotune.provenance.environment import Environment
 from autotune.session.families.budget import Standing
 from autotune.session.families.standing import Follower
-from autotune.session.opening.opening import open_study
+from autotune.session.opening.opening import open_study, study_of_source
 from autotune.space.spec import Family, StudySpec
 from autotune.store.records import StudyRecord, TrialRecord
 from autotune.store.statements.room import Counted
@@ -37,11 +37,19 @@ class Member:
         each = zip(family.specs, family.held_out, strict=True)
         return [cls(place, spec, family.label(place), out) for place, (spec, out) in enumerate(each)]
 
-    def open(self, store: Store, environment: Environment, *, fresh: bool) -> tuple[str, ...]:
-        """Open its study; returns notes for the user."""
-        opened = open_study(self.spec, store, environment, fresh=fresh)
+    def open(
+        self, store: Store, environment: Environment, *, fresh: bool = False, goes_on: bool = False
+    ) -> tuple[str, ...]:
+        """Open its study, with options as :func:`open_study` has them; returns notes for the user."""
+        opened = open_study(self.spec, store, environment, fresh=fresh, goes_on=goes_on)
         self._opened = opened.record, Follower(store, opened.record.id, self.spec)
+        self.closed = ""
         return opened.notes
+
+    def is_edited(self, store: Store, environment: Environment) -> bool:
+        """Whether its study is no longer that of the objective's source, which was edited since."""
+        now = study_of_source(self.spec, store, environment)
+        return now is None or now.id != self.study.id
 
     @property
     def study(self) -> StudyRecord:

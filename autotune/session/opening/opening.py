@@ -25,6 +25,7 @@ from autotune.session.opening.identity import (
     say_difference,
 )
 from autotune.session.same_failure import only_mistake
+from autotune.space.configuration import plain
 from autotune.space.reading.places import place_of
 from autotune.space.spec import ReplayObjective, StudySpec
 from autotune.store.records import NewStudy, SegmentRecord, StudyRecord
@@ -75,9 +76,14 @@ def open_study(
 
 def is_begun(spec: StudySpec, store: Store, environment: Environment) -> bool:
     """Whether :func:`open_study` would go on with an earlier study."""
-    identity = identify(spec, source_hash(source_files(spec.objective)), environment.machine_key)
-    found = store.find_study(spec.name, identity.key)
+    found = study_of_source(spec, store, environment)
     return found is not None and not only_mistake(store, found)
+
+
+def study_of_source(spec: StudySpec, store: Store, environment: Environment) -> StudyRecord | None:
+    """The study of the objective's source as it is now; ``None`` if there is none."""
+    identity = identify(spec, source_hash(source_files(spec.objective)), environment.machine_key)
+    return store.find_study(spec.name, identity.key)
 
 
 def try_strategy(spec: StudySpec) -> None:
@@ -166,7 +172,7 @@ def _find_or_begin(
     """The study, and what the user should be told about it."""
     earlier = store.studies(spec.name)
     # With several workloads, each is compared with its own earlier study, not with the one begun last.
-    workload = dict(spec.workload)
+    workload = {fact: plain(value) for fact, value in spec.workload.items()}
     same = [study for study in earlier if dict(study.workload) == workload]
     followed = same or earlier
     before = followed[-1] if followed else None

@@ -84,6 +84,21 @@ def test_time_is_shared_like_tries() -> None:
     assert next_slice(standings, range(3), None, 60.0) is None
 
 
+def test_slow_tries_leave_time_for_every_workload() -> None:
+    standings = {place: standing(0) for place in range(4)}
+    while given := next_slice(standings, range(4), None, 100.0):
+        own = standings[given.workload]
+        assert given.seconds is not None
+        tries = math.ceil(given.seconds / 5.0)
+        standings[given.workload] = standing(own.tries + tries, seconds=own.seconds + 5.0 * tries)
+    assert [one.tries for one in standings.values()] == [8, 4, 4, 4]
+
+
+def test_an_opening_that_was_broken_off_gets_the_rest_of_its_time() -> None:
+    standings = {0: standing(6, seconds=30.0), 1: standing(2, seconds=10.0), 2: standing(0)}
+    assert next_slice(standings, range(3), None, 60.0) == Slice(1, OPENING - 2, 5.0)
+
+
 def test_a_slice_is_worth_the_start_of_its_workers() -> None:
     standings = {0: standing(40, seconds=4.0), 1: standing(40, seconds=4.0)}  # ten tries a second
     assert next_slice(standings, [0, 1], None, 100.0, starting=0.1) == Slice(0, SLICE, 92.0)
