@@ -118,6 +118,11 @@ def test_a_workload_without_a_success_does_not_take_everything() -> None:
     assert fails.gain == standing(20).gain
 
 
+def test_a_first_success_counts_as_an_improvement_by_a_whole_logarithm() -> None:
+    first = standing(4, (math.inf, math.inf, math.inf, 0.0))
+    assert first.gain == standing(4, (1.0, 1.0, 1.0, 0.0)).gain < math.inf
+
+
 def test_what_the_later_half_of_the_tries_brought_is_expected_of_the_next() -> None:
     nothing = standing(4, (1.5,) * 4)
     assert standing(4, (2.0, 1.5, 1.5, 1.5)).gain == nothing.gain
