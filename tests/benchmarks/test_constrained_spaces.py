@@ -68,7 +68,9 @@ def regret(family: str, strategy: str, seeds: int) -> float:
     return 100.0 * (float(np.mean(best)) / instance.optimum - 1.0)
 
 
-@pytest.mark.parametrize("strategy", SEEDS)
+@pytest.mark.parametrize(
+    "strategy", ["auto", *(pytest.param(name, marks=pytest.mark.long) for name in SEEDS if name != "auto")]
+)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_is_better_than_random(family: str, strategy: str) -> None:
     assert regret(family, strategy, SEEDS[strategy]) < 0.8 * regret(family, "random", 12)

@@ -172,7 +172,7 @@ def test_a_recording_without_knobs_or_with_a_name_that_no_text_can_hold_is_refus
         ("convolution-mi250x", 4362),
         ("convolution-w7800", 4362),
         ("gemm-rtx3090", 17956),
-        ("gemm-titanrtx", 17956),
+        pytest.param("gemm-titanrtx", 17956, marks=pytest.mark.long),
         ("pnpoly-rtx3090", 4092),
         ("pnpoly-rtx3090.t4", 4092),
     ],

@@ -75,7 +75,9 @@ def test_every_configuration_is_right(store: Any) -> None:
         assert found.values["rate"] > 0 and found.values["p95"] > 0 and found.values["wal"] > 100
         assert store.check(loaded, np.random.default_rng(number)) == {}, "after it was measured"
         assert store.measure(loaded, np.random.default_rng(number)).values["rate"] > 0, "after it was killed"
-        assert loaded.server.processes() == store.standing() != frozenset()
+        before, standing, after = loaded.server.processes(), store.standing(), loaded.server.processes()
+        lasting = before & after  # a worker that vacuums comes and goes
+        assert lasting and lasting <= standing <= before | after
     home = loaded.server.home
     store.tidy()
     assert not home.exists() and store.standing() == frozenset()

@@ -216,7 +216,9 @@ class Editor(Heard):
         self.file.write_text("def measure(a, m):\n    return 2.0 + a\n")
 
 
-@pytest.mark.parametrize("after", [5, 10, 15])
+@pytest.mark.parametrize(
+    "after", [pytest.param(5, marks=pytest.mark.long), 10, pytest.param(15, marks=pytest.mark.long)]
+)
 def test_an_edit_is_followed_in_all_workloads(tmp_path: Path, after: int) -> None:
     """The tries with the new source had not counted, and nothing had been won with it."""
     file = tmp_path / "objective.py"
