@@ -56,8 +56,10 @@ def compare(space: Path, seconds: float, seed: int, store: str) -> Compared:
             return None
         first, second = readings.get(one.hash, {}), readings.get(other.hash, {})
         both = sorted(first.keys() & second.keys())
-        if one == other or len(both) < 2:
-            return Ratio(1.0, 1.0, 1.0, len(both)) if one == other else None
+        if one == other:
+            return Ratio(1.0, 1.0, 1.0, len(both))
+        if len(both) < 2:
+            return None
         goal = spec.goals[0].goal or "minimize"
         return speedup([second[n] for n in both], [first[n] for n in both], goal=goal)
 

@@ -39,7 +39,7 @@ def say_steps(steps: int, resource: str) -> str:
     return f"{steps} {_ENDING.sub('', resource) if steps == 1 else resource}"
 
 
-_ENDING = re.compile(r"(?<=ch|sh|ss)es$|(?<=x)es$|(?<=[^s])s$")
+_ENDING = re.compile(r"(?:(?<=ch|sh|ss)|(?<=x))es$|(?<=[^s])s$")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -14,7 +13,7 @@ from autotune.measure.clocks import monotonic
 from autotune.measure.objective import Baseline
 from autotune.measure.outcome import Outcome
 from autotune.measure.rules.bounds import beyond_bounds
-from autotune.measure.rules.statistics import estimate, estimates
+from autotune.measure.rules.statistics import estimate, estimates, relative_half_width
 from autotune.session.execution.executor import Entrant, Executor
 from autotune.session.finale.contender import DEFAULT, Contender
 from autotune.session.finale.disturbed import undisturbed
@@ -95,8 +94,9 @@ def read_in_rounds(
     each = 0.0
     while rounds < most:
         taken = monotonic() - began
-        width = statistics.median(_widths(spec, contenders) or [0.0])
-        late = taken > limits.seconds and not limits.promising(width, rounds, each, taken)
+        late = taken > limits.seconds and not limits.promising(
+            _usual_width(spec, contenders), rounds, each, taken
+        )
         if _are_enough(spec, contenders, rounds, least, late=late):
             break
         standing = [c for c in contenders if c.failure is None]
@@ -152,15 +152,15 @@ def _known(spec: StudySpec, contenders: Sequence[Contender], within: float | Non
     return all(width <= part for width in _widths(spec, contenders))
 
 
+def _usual_width(spec: StudySpec, contenders: Sequence[Contender]) -> float:
+    return statistics.median(_widths(spec, contenders) or [0.0])
+
+
 def _widths(spec: StudySpec, contenders: Sequence[Contender]) -> list[float]:
-    """Half of the interval of each contender that has values, as a fraction of its value."""
+    """Half of the interval of each contender with values, as a fraction of its value; 0 for a single one."""
     values = [c.values(spec.goals[0].name) for c in contenders if c.failure is None]
     known = [estimate(own, spec.measure.confidence) for own in values if own]
-    return [_part((e.high - e.low) / 2, e.value) for e in known]
-
-
-def _part(width: float, value: float) -> float:
-    return width / abs(value) if value else math.inf if width else 0.0
+    return [relative_half_width(one) if one.n > 1 else 0.0 for one in known]
 
 
 def _without_noise(spec: StudySpec, contenders: Sequence[Contender]) -> bool:
