@@ -102,9 +102,8 @@ def say_given(time: dict[str, Any], again: str, over: str = "") -> str:
     given = " ".join(filter(None, ["the search is given", say_seconds(time["budget"]), over]))
     if not time["finale"]:
         return given
-    return (
-        f"{given}; then {again}, which takes about {say_seconds(time['finale'])}, or more where runs are slow"
-    )
+    about = f"about {say_seconds(time['finale'])}, or more where runs are slow or noisy"
+    return f"{given}; then {again}, which takes {about}"
 
 
 def _say_forecast(forecast: dict[str, Any], given: float | None) -> Iterator[str]:
